@@ -22,6 +22,10 @@ from .analysis.estimation import Estimation as Estimation
 from .analysis.estimation import estimate as estimate
 from .analysis.estimation import label_agreement as label_agreement
 from .analysis.estimation import plan_labels as plan_labels
+from .analysis.funnel import Funnel as Funnel
+from .analysis.funnel import FunnelSlice as FunnelSlice
+from .analysis.funnel import FunnelStage as FunnelStage
+from .analysis.funnel import funnel as funnel
 from .analysis.gate import GateReport as GateReport
 from .analysis.gate import Policy as Policy
 from .analysis.gate import assert_retrieval as assert_retrieval
@@ -34,6 +38,8 @@ from .analysis.label_audit.report import write_queue as write_queue
 from .analysis.misses import QueryReview as QueryReview
 from .analysis.misses import ReviewedQuery as ReviewedQuery
 from .analysis.planning import questions_needed as questions_needed
+from .analysis.rankings import RankingComparison as RankingComparison
+from .analysis.rankings import compare_rankings as compare_rankings
 from .analysis.verification import Verification as Verification
 from .analysis.verification import verify as verify
 from .datasets import EvalSet as EvalSet
@@ -137,6 +143,7 @@ from .retrievers.live import LiveScorer as LiveScorer
 from .retrievers.live import RetrievalSink as RetrievalSink
 from .retrievers.live import ScoredRetrieval as ScoredRetrieval
 from .retrievers.live import ScoredSession as ScoredSession
+from .retrievers.live import Watch as Watch
 from .retrievers.runner import arun_retriever as arun_retriever
 from .retrievers.runner import run_retriever as run_retriever
 from .scale import BadRow as BadRow

@@ -14,7 +14,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.runnables import ensure_config
 
-from krag_eval import LIVE_CUT_OFFS, Alert, InvalidInputError, LiveScorer
+from krag_eval import LIVE_CUT_OFFS, Alert, InvalidInputError, LiveScorer, Watch
 
 Event = TypeVar("Event", bound=Callable[..., None])
 
@@ -66,7 +66,8 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
             dropped and counted.
         window: How many of the last retrievals `window_means` covers.
         bands: For keys to watch, such as `recall@5` or `empty`, the `(lowest, highest)` mean over the window.
-        on_alert: Called with an `Alert`, on the scoring thread, when a mean leaves its band.
+        watch: Watches signals for changes, without gold and with a stated rate of false alarms: a `krag_eval.Watch`.
+        on_alert: Called with an `Alert`, on the scoring thread, when a mean leaves its band or a signal has changed.
         keep_documents: Keep every retrieval, so that `result()` has `per_query` and `explain`; memory use grows.
         level: `"chunk"` or `"document"`: at document level ids are read from the metadata under `doc_key`.
         doc_key: The metadata key of document ids.
@@ -101,6 +102,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         max_pending: int = 10_000,
         window: int = 100,
         bands: Mapping[str, tuple[float | None, float | None]] | None = None,
+        watch: Watch | None = None,
         on_alert: Callable[[Alert], object] | None = None,
         keep_documents: bool = False,
         level: str = "chunk",
@@ -117,6 +119,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
             max_pending=max_pending,
             window=window,
             bands=bands,
+            watch=watch,
             on_alert=on_alert,
             level=level,
             doc_key=doc_key,

@@ -64,7 +64,7 @@ def retrieval_scoring(
         names: The class names of the retrievers to score, such as `["QueryFusionRetriever"]`; None scores all.
         query_id_tag: The instrumentation tag that holds the id of the query.
         **options: Further arguments of `krag_eval.LiveScorer`: the scoring settings such as `match_method`, and
-            `max_pending`, `window`, `bands`, `on_alert`, `level`, `doc_key`, `keep_documents`.
+            `max_pending`, `window`, `bands`, `watch`, `on_alert`, `level`, `doc_key`, `keep_documents`.
 
     Raises:
         InvalidInputError: There is neither gold nor a sink, or an argument is invalid.

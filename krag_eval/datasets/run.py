@@ -17,6 +17,7 @@ from krag_eval.datasets.question import check_new
 from krag_eval.datasets.sessions import (
     Search,
     Stage,
+    check_stages,
     document_rows,
     last_ranking,
     read_documents,
@@ -62,6 +63,10 @@ class RunRow:
     def __post_init__(self) -> None:
         if self.error is not None:
             object.__setattr__(self, "error", _redactor()(self.error))
+        elif not self.retrieved and (self.stages or len(self.searches) == 1):
+            last = self.stages[-1] if self.stages else self.searches[0]
+            object.__setattr__(self, "retrieved", last.retrieved)
+        check_stages(self.stages)
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> RunRow:

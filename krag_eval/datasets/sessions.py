@@ -93,6 +93,9 @@ class Search:
             from krag_eval._utils.redaction import default_redactor  # only errors need it
 
             object.__setattr__(self, "error", default_redactor()(self.error))
+        elif self.stages and not self.retrieved:
+            object.__setattr__(self, "retrieved", self.stages[-1].retrieved)
+        check_stages(self.stages)
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> Search:
@@ -154,11 +157,9 @@ def read_stages(row: Mapping[str, Any]) -> tuple[Stage, ...]:
     """Return the stages of a row or a search, in order; none if it has no `stages`.
 
     Raises:
-        InvalidInputError: One cannot be read, two have one name, inputs do not exist, or a stage leads nowhere.
+        InvalidInputError: One cannot be read.
     """
-    stages = _each("stages", row.get("stages"), Stage, Stage.from_dict)
-    check_stages(stages)
-    return stages
+    return _each("stages", row.get("stages"), Stage, Stage.from_dict)
 
 
 def check_stages(stages: Sequence[Stage]) -> None:

@@ -263,7 +263,13 @@ class TextSettings(FurtherSettings, total=False):
     tokenizer: Any
 
 
-class ScoringSettings(TextSettings, total=False):
+class PlaceSettings(TextSettings, total=False):
+    """Those of functions that say themselves what their corpus is."""
+
+    span_measure: str
+
+
+class ScoringSettings(PlaceSettings, total=False):
     """All scoring settings, which `evaluate` and most other functions take as keyword arguments.
 
     Attributes:
@@ -303,7 +309,6 @@ class ScoringSettings(TextSettings, total=False):
             place are looked for in it, and spans and offsets are checked.
     """
 
-    span_measure: str
     corpus: Any
 
 

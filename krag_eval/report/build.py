@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Unpack
+from dataclasses import replace
+from typing import Any, Unpack
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalWarning, MissingDependencyError, warn
 from krag_eval._utils.formatting import number_of
@@ -13,10 +14,11 @@ from krag_eval.analysis.comparison import DECISIVE_METRICS, Comparison, compare
 from krag_eval.analysis.comparison.compare import COMPARED_OF_SESSIONS
 from krag_eval.analysis.comparison.systems import System, check_comparable, check_systems, score, slices_of
 from krag_eval.analysis.diagnosis import diagnose
+from krag_eval.analysis.funnel import Funnel, funnel, has_stages
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.evaluation.intervals import add_intervals
 from krag_eval.evaluation.pipeline import MetricFunction
-from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.evaluation.results import EvaluationResult, largest_cut_off
 from krag_eval.matching.settings import ScoringSettings
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS
 from krag_eval.report.records import Report, ReportedSystem
@@ -42,6 +44,7 @@ def build_report(
     seed: int = 0,
     n_jobs: int = 1,
     comparison: Comparison | None = None,
+    funnels: Sequence[Funnel] | None = None,
     **settings: Unpack[ScoringSettings],
 ) -> Report:
     """Build a report: scores with intervals, causes of misses, slices, and a comparison.
@@ -64,6 +67,7 @@ def build_report(
         n_jobs: The number of processes that match texts.
         comparison: An existing comparison of the same systems; by default recall, MRR and nDCG are compared at the
             largest cut-off.
+        funnels: Existing funnels of the systems; by default one, without a corpus, for each run that has stages.
         **settings: The scoring settings that `evaluate_run` takes, for runs.
 
     Raises:
@@ -89,6 +93,11 @@ def build_report(
         except MissingDependencyError as error:
             results = {system.name: system.result for system in scored}
             warn(f"The report has no intervals and no comparison. {error}")
+        if funnels is None:
+            shared: dict[str, Any] = {"by": by, "level": level, "doc_key": doc_key, "n_jobs": n_jobs} | settings
+            runs = {name: run for name, run in given.items() if isinstance(run, Run) and has_stages(run)}
+            k_of = {name: largest_cut_off(results[name]) for name in runs}
+            funnels = [replace(funnel(run, questions, k=k_of[name], **shared), name=name) for name, run in runs.items()]
     return Report(
         title=title or _title(questions, scored),
         systems=tuple(
@@ -103,6 +112,7 @@ def build_report(
         comparison=comparison,
         evalset=questions,
         slices=tuple(slices),
+        funnels=tuple(funnels),
         notes=tuple(dict.fromkeys(str(warning.message) for warning in caught)),
     )
 

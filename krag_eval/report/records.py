@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from krag_eval.analysis.comparison import Comparison
     from krag_eval.analysis.comparison.systems import Slice
     from krag_eval.analysis.diagnosis import Diagnosis
+    from krag_eval.analysis.funnel import Funnel
     from krag_eval.datasets import EvalSet, Run
     from krag_eval.evaluation.results import Detail, EvaluationResult
 
@@ -130,6 +131,7 @@ class Report:
         evalset: The questions; None if only the scores are known.
         slices: Questions by type or other fields.
         notes: What a reader must know before the numbers, such as warnings.
+        funnels: Where needs were lost, for each system whose run has stages.
         further: More sections, shown after those of the report itself.
     """
 
@@ -139,6 +141,7 @@ class Report:
     evalset: EvalSet | None = None
     slices: tuple[Slice, ...] = ()
     notes: tuple[str, ...] = ()
+    funnels: tuple[Funnel, ...] = ()
     further: tuple[Section, ...] = ()
 
     @property

@@ -95,6 +95,11 @@ def test_what_else_is_written_goes_to_standard_output_and_tables_to_stderr(run: 
     for line in ("chunkers - --corpus corpus.jsonl", "chunkers set.jsonl --corpus -"):
         outcome = run(f"{line} --chunker words:1 --json -", spans)
         assert ("is not in `--corpus`" if "- --corpus" in line else "has no id or no text") in outcome.err
+    stages = [{"name": "one", "retrieved": [{"id": "a"}]}, {"name": "two", "inputs": ["one"], "retrieved": []}]
+    Path("staged.jsonl").write_text(json.dumps({"query_id": "q1", "stages": stages}))
+    assert "lost_in:two" in run("funnel - staged.jsonl", "set.jsonl").out
+    assert json.loads(run("funnel set.jsonl - --json -", "staged.jsonl").out)["runs"]["stdin"]["n_needs"] == 1
+    assert run("funnel set.jsonl staged.jsonl --out - ").err.startswith("InvalidInputError: A report must be written")
     assert "Name a file with --out" in run("reanchor - --corpus corpus.jsonl", "set.jsonl").err
     assert run("doctor set.jsonl run.jsonl --queue -").code == 0
 

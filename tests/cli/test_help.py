@@ -55,6 +55,11 @@ def files(command: Runner) -> None:
     Path("chunking.py").write_text("def lines(text):\n    return text.splitlines()\n", encoding="utf-8")
     for name, shift in (("words", 0), ("letters", 1)):
         lines(f"{name}.jsonl", [{"query_id": q, "retrieved": chunks[n + shift :]} for n, q in enumerate(QUESTIONS)])
+    stages = [
+        {"name": "words", "retrieved": chunks},
+        {"name": "rerank", "inputs": ["words"], "retrieved": chunks[1:]},
+    ]
+    lines("staged.jsonl", [{"query_id": q, "stages": stages} for q in QUESTIONS])
     said = [
         {"query_id": q, "document": {"id": chunk["id"]}, "label": not n, "probability": 1}
         for q in QUESTIONS

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from krag_eval import EvalSet, InvalidInputError, Run, RunRow, fuse, read_run, write_run
+from krag_eval import Document, EvalSet, InvalidInputError, Run, RunRow, Search, Stage, fuse, read_run, write_run
 
 SEARCHES: list[dict[str, Any]] = [
     {"query": "refunds", "retrieved": [{"id": "a"}], "latency_s": 0.25, "tokens": 40, "tool": "search", "turn": 1},
@@ -63,6 +63,18 @@ def test_a_row_knows_its_ranking() -> None:
     assert rows["q4"].cited is None
     assert rows["q3"].cited == ()
     assert rows["q1"].searches[1].further == {"model": "small"}
+
+
+def test_a_row_made_in_python_has_the_ranking_of_its_last_stage_or_only_search() -> None:
+    a, b = Document(id="a"), Document(id="b")
+    stages = (Stage(name="dense", retrieved=(a, b)), Stage(name="cut", retrieved=(b,), inputs=("dense",)))
+    search = Search(stages=stages)
+    assert RunRow(query_id="q", stages=stages).ranking == search.retrieved == (b,)
+    row = RunRow(query_id="q", searches=(search,))
+    assert row.ranking == (b,)
+    assert RunRow.from_dict(row.to_dict()) == row
+    with pytest.raises(InvalidInputError, match="no earlier stage 'dense'"):
+        RunRow(query_id="q", stages=stages[1:])
 
 
 def test_what_is_written_says_nothing_twice() -> None:

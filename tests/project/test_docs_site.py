@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import make_concepts
+from docs import make_concepts, make_funnel
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -57,6 +57,14 @@ def test_the_pictures_of_the_concepts_show_the_example_of_their_page() -> None:
     names: dict[str, object] = {}
     exec(page.partition("```python\n")[2].partition("result =")[0], names)
     assert (names["gold"], names["retrieved"]) == (make_concepts.GOLD, make_concepts.RETRIEVED)
+
+
+@pytest.mark.full
+def test_the_picture_of_the_stages_is_that_of_the_example_of_its_page(tmp_path: Path) -> None:
+    make_funnel.main(tmp_path)
+    drawn, kept = (re.findall("<text[^>]*>([^<]+)", (f / "funnel.svg").read_text()) for f in (tmp_path, DOCS / "img"))
+    assert drawn == kept
+    assert "lost_in:filter: 20 (23%)" in kept
 
 
 @pytest.mark.full

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.patches import PathPatch
+from matplotlib.patches import PathPatch, Rectangle
 
-from krag_eval import EvalSet, InvalidInputError, Run, RunRow, evaluate
+from krag_eval import EvalSet, Funnel, InvalidInputError, Run, RunRow, evaluate, funnel
 from krag_eval.analysis.diagnosis import CAUSES
 from krag_eval.report import Report, build_report
 from krag_eval.report.plots import (
@@ -21,9 +21,11 @@ from krag_eval.report.plots import (
     plot_over_k,
     plot_over_searches,
     plot_spread,
+    plot_stages,
     plot_sweep,
 )
 from krag_eval.report.plots.distributions import COLOURS as COLOURS_OF_CAUSES
+from krag_eval.report.plots.distributions import draw_stages
 from tests.support.plot_artists import axes_of, bars, lines, plots_of, ticks, whiskers
 from tests.support.plot_cases import (
     gold,
@@ -157,7 +159,9 @@ def test_recall_over_the_searches_of_sessions() -> None:
     assert "0.0000 after one search to 0.5000 after 2" in drawn["over_searches"]
 
 
-@pytest.mark.parametrize("plot", [plot_hits, plot_over_k, plot_over_searches, plot_spread, plot_causes, plot_sweep])
+@pytest.mark.parametrize(
+    "plot", [plot_hits, plot_over_k, plot_over_searches, plot_spread, plot_causes, plot_sweep, plot_stages]
+)
 def test_where_nothing_is_defined_a_plot_says_so_and_a_report_has_no_pictures(plot: Any) -> None:
     with pytest.raises(InvalidInputError, match=r"^There is nothing to draw: .*\. \w.*\.$"):
         plot(nothing_defined())
@@ -165,7 +169,7 @@ def test_where_nothing_is_defined_a_plot_says_so_and_a_report_has_no_pictures(pl
 
 
 def test_the_pictures_of_a_report_come_in_the_order_of_the_table() -> None:
-    assert list(plots_of(rouge)) == [key for key in PLOTS if key != "over_searches"]
+    assert list(plots_of(rouge)) == [key for key in PLOTS if key not in ("over_searches", "stages")]
     assert list(plots_of(two_systems)) == ["hits", "over_k", "spread", "causes"]
 
 
@@ -189,3 +193,50 @@ def test_ten_retrievers_with_hostile_names_have_ten_labels() -> None:
         assert not any(c in label for label in shown for c in "\n\t\x00\x07\ud800\u202e")
     assert legend[4] == r"$\frac{a}{b}$ and $x_1$ and $"
     assert legend[8] == "(no name)"
+
+
+def staged(name: str, kept: str) -> Funnel:
+    stages = [
+        {"name": "dense", "retrieved": [{"id": one} for one in "abcdefgh"]},
+        {"name": "rerank", "inputs": ["dense"], "retrieved": [{"id": one} for one in kept]},
+        {"name": "cut", "inputs": ["rerank"], "retrieved": [{"id": one} for one in kept]},
+    ]
+    run = Run.of(name, [RunRow.from_dict({"query_id": "q", "stages": stages})])
+    return funnel(run, [{"id": "q", "question": "?", "gold_chunk_ids": [*"abcdefghij"]}], k=2)
+
+
+def test_a_band_of_needs_narrows_by_what_each_stage_lost() -> None:
+    report = Report(title="", systems=(), funnels=(staged("one", "abcd"),))
+    (axes,) = plot_stages(report).axes
+    assert [text.get_text() for text in axes.texts] == [
+        "all needs: 10 (100%)",
+        "not_retrieved: 2 (20%)",
+        "retrieved: 8 (80%)",
+        "lost_in:rerank: 4 (40%)",
+        "after rerank: 4 (40%)",
+        "after cut: 4 (40%)",  # which lost nothing
+        "below_k: 2 (20%)",
+        "kept: 2 (20%)",
+    ]
+    widths = [patch.get_width() for patch in axes.patches if isinstance(patch, Rectangle)]
+    assert [round(width / widths[0], 9) for width in widths] == [1, 0.8, 0.4, 0.4, 0.2, 0.2]
+    branches = [patch.get_path().vertices for patch in axes.patches if isinstance(patch, PathPatch)]
+    for branch, share in zip(branches, (0.2, 0.4, 0.2), strict=True):
+        corners = np.asarray(branch)
+        assert corners[0, 0] - corners[-1, 0] == pytest.approx(share * widths[0])  # where it leaves the band
+        assert corners[3, 1] - corners[2, 1] == pytest.approx(share * widths[0])  # where it ends
+    assert [text.get_position()[1] for text in axes.texts] == sorted(text.get_position()[1] for text in axes.texts)
+
+
+def test_several_funnels_stand_below_each_other_and_long_names_are_shortened() -> None:
+    long = staged("a name " * 30, "abcd")
+    both = Report(title="", systems=(), funnels=(staged("one", ""), long))
+    figure = plot_stages(both)
+    (axes,) = figure.axes
+    texts = [text.get_text() for text in axes.texts]
+    assert texts[0] == "one"
+    assert max(map(len, texts)) <= 60
+    assert "kept: 0 (0%)" in texts
+    drawn = draw_stages(both)
+    assert drawn is not None
+    assert drawn.description.startswith("one: not_retrieved 2 of 10 needs, lost_in:rerank 8 of 10 needs. a name")

@@ -98,6 +98,9 @@ def rows(shift: int) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+LAST = {"name": f"rerank {HOSTILE}", "inputs": [HOSTILE], "retrieved": []}
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder in which every text and every file name is hostile."""
@@ -116,7 +119,12 @@ def folder(tmp_path: Path) -> Path:
     spans = [
         row | {"gold": [{"doc_id": chunks[n % 6]["id"], "start": n, "end": n + 30}]} for n, row in enumerate(questions)
     ]
-    files = {"spans": spans, "set": questions, "run": rows(0), "other": rows(1), "chunks": chunks}
+    staged = [
+        {"query_id": row["query_id"], "stages": [{"name": HOSTILE, "retrieved": row["retrieved"]}, LAST]}
+        for row in rows(0)
+        if "retrieved" in row
+    ]
+    files = {"spans": spans, "set": questions, "run": rows(0), "other": rows(1), "chunks": chunks, "staged": staged}
     for name, content in files.items():
         text = "".join(json.dumps(row) + "\n" for row in content)
         for stem in (name, f"{name}{FILE}"):
@@ -131,7 +139,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-SET, RUN, OTHER, CHUNKS, SPANS = (f"{name}{FILE}.jsonl" for name in ("set", "run", "other", "chunks", "spans"))
+NAMES = ("set", "run", "other", "chunks", "spans", "staged")
+SET, RUN, OTHER, CHUNKS, SPANS, STAGED = (f"{name}{FILE}.jsonl" for name in NAMES)
 # Each command, once or more often, with the arguments that follow its name.
 COMMANDS: list[list[str]] = [
     ["evaluate", SET, RUN],
@@ -174,6 +183,10 @@ COMMANDS: list[list[str]] = [
     ["doctor", SET, RUN, OTHER, "--json", "-"],
     ["estimate", SET, RUN, OTHER, "--judge", f"no{FILE}.jsonl", "--labels", "no.jsonl"],
     ["diagnose", SET, RUN, OTHER],
+    ["funnel", SET, STAGED],
+    ["funnel", SET, STAGED, RUN, "--by", "type", "--json", "-"],
+    ["funnel", SET, STAGED, "--out", f"f{FILE}.md"],
+    ["funnel", SET, RUN],
     ["fuse", RUN, OTHER, "--out", f"fused{FILE}.jsonl", "--force"],
     ["verify", SET, RUN],
     ["generate", CHUNKS, "--llm", "attack:write", "--out", "made.jsonl", "-n", "2"],

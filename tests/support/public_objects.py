@@ -97,6 +97,17 @@ def chunkers() -> front.ChunkerComparison:
     return front.compare_chunkers(corpus, questions, ["words:2", "words:3"], budgets=[2, 4], progress=None)
 
 
+@functools.cache
+def traced() -> front.Funnel:
+    stages = [
+        {"name": "dense", "retrieved": [{"id": "a"}, {"id": "b"}]},
+        {"name": "rerank", "inputs": ["dense"], "retrieved": [{"id": "b"}]},
+    ]
+    pipeline = front.Run.of("pipeline", [front.RunRow.from_dict({"query_id": "q", "stages": stages})])
+    questions = [{"id": "q", "question": "?", "gold_chunk_ids": ["a", "b", "c"], "type": "fact"}]
+    return front.funnel(pipeline, questions, [{"id": "a"}, {"id": "b"}])
+
+
 def embed(texts: list[str]) -> list[list[float]]:
     return [[len(text), text.count("e"), 1.0] for text in texts]
 
@@ -168,6 +179,9 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "EvaluationStart": lambda: front.EvaluationStart(3, ("recall@1",), "match:id"),
     "Explanation": lambda: evaluated().explain(0),
     "Finding": lambda: front.validate([{"id": "a", "question": "", "gold": []}]).findings[0],
+    "Funnel": traced,
+    "FunnelSlice": lambda: traced().slices[0],
+    "FunnelStage": lambda: traced().stages[1],
     "GateReport": lambda: gate_report(),
     "GeneratedEvalSet": generated,
     "GenerationReport": lambda: generated().report,
@@ -188,6 +202,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Need": lambda: front.Need(any_of=[{"id": "a"}, front.Document(id="b")], grade=2),
     "Question": lambda: front.EvalSet(QUESTIONS)[0],
     "RAGEvaluator": front.RAGEvaluator,
+    "RankingComparison": lambda: front.compare_rankings([["a", "b"], ["c"]], [["a", "x"], []], k=2),
     "ReanchorReport": lambda: front.reanchor(QUESTIONS, [{"id": "n", "text": "the red lamp is here"}]),
     "Report": lambda: front.build_report({"one": evaluated(intervals=0.9), "other": evaluated(OTHER)}),
     "RetrievalSink": front.RetrievalSink,
@@ -214,6 +229,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Estimate": lambda: _estimation().systems[0],
     "Estimation": lambda: _estimation(),
     "Verification": lambda: front.verify(gate_cases.SET, run(), k=(1,)),
+    "Watch": lambda: front.Watch(signals={"empty": "up"}, reference=run(), season="day", canaries={"q1": ["a"]}),
 }
 
 # They hold threads, open files, or keys.

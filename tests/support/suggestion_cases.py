@@ -208,6 +208,12 @@ def search(question: str, top_k: int = 2) -> list[Any]:
     return FOUND[0][:top_k]
 
 
+def staged() -> Any:
+    stages = [{"name": "one", "retrieved": ROWS[0]["retrieved"]}, {"name": "two", "inputs": ["one"]}]
+    rows = [{"query_id": row["query_id"], "stages": [stages[0] | row, stages[1] | row]} for row in ROWS]
+    return front.Run.of("staged", [front.RunRow.from_dict(row) for row in rows])
+
+
 def cut_in_words(corpus: Any, questions: Any = SET[:1]) -> Any:
     return front.compare_chunkers(corpus, questions, ["words:2"], budgets=[4], progress=None)
 
@@ -815,6 +821,13 @@ EVALUATE = [
         then=evaluated(questions=SET[:1], corpus=[{"id": "a", "text": NINE}]),
         holds=lambda report: report.evalset["q1"].gold[0].metadata == {"doc_id": "a", "start": 0, "end": len(NINE)},
     ),
+    Case(lambda: front.funnel(staged(), SET, "corpus.jsonl"), r"`read_corpus\(path\)`", then=READ[2], holds=len),
+    Case(
+        lambda **more: front.funnel(staged(), [{**one, "gold": [*one["gold"], {"id": "new"}]} for one in SET], **more),
+        "(?<=leave )`corpus`",
+        {"corpus": [{"text": NINE}]},
+        holds=lambda found: found.recall == 0.5,
+    ),
     Case(lambda: front.reanchor(SET, "corpus.jsonl"), r"`read_corpus\(path\)`", then=READ[2], holds=len),
     Case(
         lambda **more: front.read_evalset("renamed.jsonl", **more),
@@ -1273,6 +1286,16 @@ TASKS = [
     Case(lambda **more: front.LiveScorer(SET_BY_CHUNK, **more), "level='chunk'", {"level": "document"}),
     Case(lambda **more: front.LiveScorer(**more), "Pass `gold`", value=SET),
     Case(lambda **more: front.LiveScorer(**more), "`sinks`", value=[Noting()]),
+    Case(
+        lambda: front.LiveScorer(SET, watch=True, on_alert=print),
+        r"`krag_eval\.Watch\(\)`",
+        then=lambda text: front.LiveScorer(SET, watch=evaluated(krag_eval=front)(text), on_alert=print),
+    ),
+    Case(
+        lambda: front.Watch(canaries={}),
+        "`run_retriever`",
+        then=lambda text: front.Watch(canaries=named(text)(search, SET, k=2, progress=False)),
+    ),
     # Reports and plots
     *(
         Case(

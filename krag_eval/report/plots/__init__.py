@@ -24,9 +24,11 @@ from krag_eval.report.plots.distributions import (
     draw_causes,
     draw_hits,
     draw_spread,
+    draw_stages,
     plot_causes,
     plot_hits,
     plot_spread,
+    plot_stages,
 )
 from krag_eval.report.plots.drawing import Drawing, style
 from krag_eval.report.plots.fonts import warn_of_boxes, without_glyph_warnings
@@ -46,6 +48,7 @@ __all__ = [
     "plot_over_k",
     "plot_over_searches",
     "plot_spread",
+    "plot_stages",
     "plot_sweep",
     "sweeps_of",
     "write_plots",
@@ -74,6 +77,7 @@ PLOTS: dict[str, Plot] = {
     "spread": Plot("summary", "Values of single questions", draw_spread),
     "sweep": Plot("summary", "Metrics over the matching threshold", draw_sweeps),
     "causes": Plot("causes", "Gold documents found, and causes of misses", draw_causes),
+    "stages": Plot("stages", "Where needs were lost", draw_stages),
 }
 
 

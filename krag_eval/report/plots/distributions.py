@@ -1,7 +1,8 @@
-"""Box plots of values per query, bars of hit rates, and stacked bars of the causes of misses."""
+"""Box plots of values per query, bars of hit rates, stacked bars of causes of misses, and needs lost at each stage."""
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.formatting import UNDEFINED, format_interval, format_value, shorten
 from krag_eval.analysis.diagnosis import CAUSES
+from krag_eval.analysis.funnel import BELOW_K, LOST_IN, NOT_IN_CORPUS, NOT_RETRIEVED, Funnel
 from krag_eval.report.plots.drawing import (
     INK,
     LETTER,
@@ -302,3 +304,79 @@ def _write_counts(axes: Axes, sizes: list[int], start: list[int], colour: str) -
     for row, (size, left) in enumerate(zip(sizes, start, strict=True)):
         if size >= most * (0.012 + 0.012 * len(str(size))):  # else the number would not fit
             axes.text(left + size / 2, row, str(size), ha="center", va="center_baseline", color=text_on(colour))
+
+
+STAGE_COLOURS = ("#b5870a", "#cc79a7", "#009e73", "#7b5ea7", "#8a5a3b")
+LOSS_COLOURS = {NOT_IN_CORPUS: "#8a8f98", NOT_RETRIEVED: "#d55e00", BELOW_K: "#3d9bd1"}
+_LEFT, _BAND, _BEND, _LEAST = 2.6, 1.7, 0.4, 0.34  # inches
+
+
+def plot_stages(report: Report) -> Figure:
+    """Plot the needs of each run with stages as a band that narrows where needs are lost.
+
+    Raises:
+        InvalidInputError: No run of the report has stages, or there is no need.
+        MissingDependencyError: matplotlib is not installed.
+    """
+    return shown(draw_stages(report), "no run has stages and needs. Record what each stage returned.")
+
+
+def draw_stages(report: Report) -> Drawing | None:
+    """Draw the same and describe it; None if there is nothing to draw."""
+    losses = {one.name: _losses(one) for one in report.funnels if one.n_needs}
+    if not losses:
+        return None
+    funnels = [one for one in report.funnels if one.n_needs]
+    heights = [0.75 + sum(_height(n / one.n_needs) for _, n in losses[one.name]) for one in funnels]
+    with drawing(sum(heights)) as figure:
+        figure.set_layout_engine("none")
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set(xlim=(0, WIDTH), ylim=(sum(heights), 0))
+        axes.set_axis_off()
+        for place, one in enumerate(funnels):
+            _draw_funnel(axes, one, losses[one.name], sum(heights[:place]), is_named=len(funnels) > 1)
+    texts = ([f"{fate} {count} of {one.n_needs} needs" for fate, count in one.counts.items()] for one in funnels)
+    return Drawing(figure, describe(zip(losses, texts, strict=True)))
+
+
+def _losses(one: Funnel) -> list[tuple[str, int]]:
+    """Return the fates of the needs that were lost, also those of stages that lost none."""
+    fates = [NOT_RETRIEVED, *(LOST_IN + stage.name for stage in one.stages if stage.inputs), BELOW_K]
+    return [(fate, one.counts.get(fate, 0)) for fate in [NOT_IN_CORPUS] * (NOT_IN_CORPUS in one.counts) + fates]
+
+
+def _height(share: float) -> float:
+    return max(_LEAST, share * _BAND + 0.2)
+
+
+def _draw_funnel(axes: Axes, one: Funnel, losses: list[tuple[str, int]], top: float, *, is_named: bool) -> None:
+    from matplotlib.patches import PathPatch, Rectangle
+    from matplotlib.path import Path
+
+    def write(x: float, y: float, text: str, count: int, side: str = "left") -> None:
+        share = f"{count:,} ({count / one.n_needs:.0%})"
+        axes.text(x, y, f"{shorten(clean(text), 20)}: {share}", ha=side, va="center_baseline", fontsize=9.5)
+
+    left, y, right = one.n_needs, top + 0.4, _LEFT + _BAND + _BEND
+    axes.add_patch(Rectangle((_LEFT, top + 0.25), _BAND, 0.15, color=COLOURS[FOUND], linewidth=0))
+    if is_named:
+        axes.text(0.1, top + 0.1, shorten(clean(one.name), 60), va="center_baseline", fontweight="bold")
+    write(_LEFT - 0.12, y - 0.07, "all needs", left, "right")
+    stage_colours = itertools.cycle(STAGE_COLOURS)
+    for fate, lost in losses:
+        before, after = (_LEFT + _BAND * n / one.n_needs for n in (left, left - lost))
+        height, upper, lower = _height(lost / one.n_needs), y + 0.1, y + 0.1 + before - after
+        colour = LOSS_COLOURS.get(fate) or next(stage_colours)
+        axes.add_patch(Rectangle((_LEFT, y), after - _LEFT, height, color=COLOURS[FOUND], linewidth=0))
+        if lost:
+            points = [(before, y), (before, upper), (right, upper), (right, lower), (after, lower), (after, y)]
+            codes = [Path.MOVETO, Path.CURVE3, Path.CURVE3, Path.LINETO, Path.CURVE3, Path.CURVE3]
+            axes.add_patch(PathPatch(Path(points, codes), color=colour, linewidth=0))
+            write(right + 0.08, (upper + lower) / 2, fate, lost)
+        left, y = left - lost, y + height
+        axes.plot((_LEFT - 0.06, after), (y, y), color=INK, linewidth=0.6)
+        write(_LEFT - 0.12, y, _SURVIVED.get(fate) or f"after {fate.removeprefix(LOST_IN)}", left, "right")
+    axes.add_patch(Rectangle((_LEFT, y), _BAND * left / one.n_needs, 0.2, color=COLOURS[FOUND], linewidth=0))
+
+
+_SURVIVED = {NOT_IN_CORPUS: "in the corpus", NOT_RETRIEVED: "retrieved", BELOW_K: "kept"}

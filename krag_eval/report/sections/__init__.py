@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from krag_eval.report.records import Report, Section
-from krag_eval.report.sections.causes import causes_section
+from krag_eval.report.sections.causes import causes_section, stages_section
 from krag_eval.report.sections.comparison import comparison_section, slices_section
 from krag_eval.report.sections.summary import (
     negatives_section,
@@ -15,14 +15,14 @@ from krag_eval.report.sections.summary import (
     summary_section,
 )
 
-__all__ = ["comparison_section", "sections_of", "summary_section"]
+__all__ = ["comparison_section", "sections_of", "stages_section", "summary_section"]
 
 
 def sections_of(report: Report) -> tuple[Section, ...]:
     """Return the sections of a report, in the order in which every format shows them.
 
-    The keys are `summary`, `comparison`, `slices`, `causes`, `negatives`, `parameters` and `signatures`, as far as the
-    report has data for them, then those of `report.further`.
+    The keys are `summary`, `comparison`, `slices`, `causes`, `stages`, `negatives`, `parameters` and `signatures`, as
+    far as the report has data for them, then those of `report.further`.
 
     Raises:
         InvalidInputError: A result comes from a stream and has no queries.
@@ -38,6 +38,8 @@ def _own(report: Report) -> Iterator[Section]:
         yield slices_section(report)
     if any(system.diagnosis.n_gold for system in report.systems):
         yield causes_section(report)
+    if report.funnels:
+        yield stages_section(report.funnels)
     if any(system.result.no_answer.n_queries for system in report.systems):
         yield negatives_section(report)
     parameters = parameters_section(report)

@@ -11,6 +11,7 @@ from krag_eval._utils.formatting import UNDEFINED, format_difference, format_mea
 from krag_eval.analysis.comparison import Comparison, ComparisonRow, Outcome
 from krag_eval.analysis.comparison.result import describe_transitions, describe_worst, how_tested, remark
 from krag_eval.analysis.comparison.systems import Slice
+from krag_eval.analysis.funnel import FunnelSlice
 from krag_eval.metrics.aggregation import MeanState
 from krag_eval.report.build import decisive_keys
 from krag_eval.report.records import (
@@ -153,7 +154,7 @@ def slices_section(report: Report) -> Section:
     )
 
 
-def name_of(part: Slice) -> Cell:
+def name_of(part: Slice | FunnelSlice) -> Cell:
     """Return the name of a slice, `(none)` for questions without a value."""
     return Cell(None, "(none)", "quiet") if part.value is None else text_cell(part.value)
 

@@ -5,5 +5,15 @@ from krag_eval.retrievers.live.monitor import Alert
 from krag_eval.retrievers.live.retrievals import LiveCounters
 from krag_eval.retrievers.live.scorer import LiveScorer
 from krag_eval.retrievers.live.sinks import RetrievalSink, ScoredRetrieval, ScoredSession
+from krag_eval.retrievers.live.watch import Watch
 
-__all__ = ["Alert", "GoldLookup", "LiveCounters", "LiveScorer", "RetrievalSink", "ScoredRetrieval", "ScoredSession"]
+__all__ = [
+    "Alert",
+    "GoldLookup",
+    "LiveCounters",
+    "LiveScorer",
+    "RetrievalSink",
+    "ScoredRetrieval",
+    "ScoredSession",
+    "Watch",
+]

@@ -6,6 +6,7 @@ import math
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from krag_eval._utils.checks import as_number, check_count
 from krag_eval._utils.errors import InvalidInputError, did_you_mean, show
@@ -16,14 +17,19 @@ Band = tuple[float | None, float | None]
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """A mean that left its band.
+    """A mean that left its band, or a change that a `Watch` found.
 
     Attributes:
         key: The key of the values, such as `recall@5` or `empty`.
-        mean: The mean over the window.
+        mean: The mean over the window, or since the change.
         low: The lower end of the band, or None.
         high: The upper end of the band, or None.
-        n: How many retrievals in the window have a value.
+        n: How many retrievals in the window, or since the change, have a value.
+        since: The number of the first retrieval after the change, by estimate, counted from 1; None for a band. If the
+            change is more than 10,000 values ago, the oldest of these.
+        since_time: When that retrieval ended, or None.
+        reference: The mean before the change.
+        questions: Up to ten questions whose retrievals tell most about the change, the most telling one first.
     """
 
     key: str
@@ -31,8 +37,19 @@ class Alert:
     low: float | None
     high: float | None
     n: int
+    since: int | None = None
+    since_time: datetime | None = None
+    reference: float | None = None
+    questions: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        if self.since is not None:
+            time = "" if self.since_time is None else f" ({self.since_time:%Y-%m-%d %H:%M} {self.since_time.tzname()})"
+            examples = "".join(f", {show(question)}" for question in self.questions[:3])
+            return (
+                f"{self.key} changed from {self.reference:.4g} to {self.mean:.4g} with retrieval {self.since:,}{time}, "
+                f"{self.n:,} values ago" + (f"; see{examples[1:]}" if examples else "")
+            )
         low, high = "-inf" if self.low is None else self.low, "inf" if self.high is None else self.high
         return f"{self.key} is {self.mean:.4f} over the last {self.n} retrievals, outside of [{low}, {high}]"
 
@@ -82,18 +99,18 @@ class Monitor:
         return alerts
 
 
-def check_alerts(bands: Mapping[str, Band] | None, on_alert: object) -> None:
-    """Check that bands and a function for alerts are given together.
+def check_alerts(bands: Mapping[str, Band] | None, on_alert: object, watch: object = None) -> None:
+    """Check that bands or something to watch, and a function for alerts, are given together.
 
     Raises:
         InvalidInputError: One of them is missing, or `on_alert` is not a function.
     """
     if on_alert is not None and not callable(on_alert):
         raise InvalidInputError(f"`on_alert` must be a function that takes an Alert, got {show(on_alert)}.")
-    if bool(bands) != (on_alert is not None):
+    if (bool(bands) or watch is not None) != (on_alert is not None):
         raise InvalidInputError(
-            "`bands` and `on_alert` belong together. "
-            "Pass bands such as {'recall@5': (0.7, None)} and a function that takes an Alert, or neither."
+            f"`{'bands' if watch is None else 'watch'}` and `on_alert` belong together. "
+            "Pass bands such as {'recall@5': (0.7, None)}, or a Watch, and a function that takes an Alert, or neither."
         )
 
 

@@ -32,6 +32,7 @@ from krag_eval.retrievers.live.monitor import Alert, Band, Monitor, check_alerts
 from krag_eval.retrievers.live.retrievals import LiveCounters, Retrieval, take_documents
 from krag_eval.retrievers.live.sessions import OpenSessions, Session, SessionJudge
 from krag_eval.retrievers.live.sinks import ScoredRetrieval, Sinks
+from krag_eval.retrievers.live.watch import Watch, Watching, check_watch
 
 _LOG = logging.getLogger("krag_eval.retrievers.live")
 COUNT_KEYS = ("retrieved", "repeats", "empty")
@@ -57,7 +58,8 @@ class LiveScorer(OfOneProcess):
         max_pending: How many retrievals may wait to be scored; any more are dropped and counted.
         window: The number of most recent retrievals whose means are watched.
         bands: For the keys to watch, the `(lowest, highest)` mean over the window; None leaves an end open.
-        on_alert: Called with an `Alert` when a mean leaves its band.
+        watch: Watches signals for changes, with a stated rate of false alarms and without gold, as a `Watch` says.
+        on_alert: Called with an `Alert` when a mean leaves its band, or when a signal has changed.
         level: `"chunk"` or `"document"`; at document level, ids are read from the metadata under `doc_key`.
         doc_key: The metadata key of document ids.
         keep_documents: Keep every retrieval, so that `result()` has `per_query` and `explain`; memory then grows with
@@ -85,6 +87,7 @@ class LiveScorer(OfOneProcess):
         max_pending: int = 10_000,
         window: int = 100,
         bands: Mapping[str, Band] | None = None,
+        watch: Watch | None = None,
         on_alert: Callable[[Alert], object] | None = None,
         level: str = "chunk",
         doc_key: str = DOC_KEY,
@@ -101,9 +104,11 @@ class LiveScorer(OfOneProcess):
             gold, k=k, metrics=metrics, level=level, doc_key=doc_key, keep=keep_documents, settings=settings
         )
         self._max_pending = check_count("max_pending", max_pending)
-        check_alerts(bands, on_alert)
+        check_watch(watch)
+        check_alerts(bands, on_alert, watch)
         self._on_alert = on_alert
         self._watch = functools.partial(Monitor, window, bands, (*COUNT_KEYS, *self._judge.keys))
+        self._watch_changes = functools.partial(Watching, watch, self._judge.keys) if watch is not None else None
         self.start_anew()
         register_background(self)
 
@@ -113,6 +118,7 @@ class LiveScorer(OfOneProcess):
         self._monitor = self._watch()
         self.counters, self.session_counters = LiveCounters(), LiveCounters()
         self._sessions = OpenSessions(self._max_pending)
+        self._watching = self._watch_changes() if self._watch_changes is not None else None
         self.problems: deque[str] = deque(maxlen=20)
         self._kinds_of_problems: set[str] = set()
         self._open: dict[str, Retrieval] = {}
@@ -323,6 +329,12 @@ class LiveScorer(OfOneProcess):
         with self._scoring:
             return self._monitor.means()
 
+    def watch_status(self) -> dict[str, dict[str, int]]:
+        """Return for each watched signal how many values it had, were missing or unusable; empty without `watch`."""
+        self._wait_for_scores()
+        with self._scoring:
+            return {} if self._watching is None else self._watching.status()
+
     def _wait_for_scores(self) -> None:
         left = self._queue.left_after(RESULT_TIMEOUT)
         if left:
@@ -415,6 +427,8 @@ class LiveScorer(OfOneProcess):
             self.counters.no_target += self._sinks.lacks_target(retrieval.targets)
         with self._scoring:
             alerts = self._monitor.add(scored.scores)
+            if self._watching is not None:
+                alerts += self._watching.add(scored, retrieval.documents)
         for alert in alerts:
             try:
                 if self._on_alert is not None:

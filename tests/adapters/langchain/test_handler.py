@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
+from langchain_core.documents import Document
 
-from krag_eval import EvalSet, KragEvalWarning, evaluate
+from krag_eval import Alert, EvalSet, KragEvalWarning, Watch, evaluate
 from krag_eval_langchain import RetrievalScoringHandler
 from tests.adapters.langchain.shop import (
     GOLD,
@@ -208,6 +209,19 @@ def test_a_mean_that_leaves_its_band_is_told_once() -> None:
         Returning(answer=[]).invoke("nothing", {"callbacks": [handler]})
     handler.flush(10)
     assert told == ["empty is 0.6667 over the last 3 retrievals, outside of [-inf, 0.5]"]
+
+
+def test_a_change_is_told_without_gold() -> None:
+    told: list[Alert] = []
+    watch = Watch(signals=["empty", "retrieved"], reference=100, retrievals_per_day=1)
+    handler = RetrievalScoringHandler(watch=watch, on_alert=told.append)
+    for number in range(430):
+        answer = [Document(id="a", page_content="a")] if number < 400 else []
+        Returning(answer=answer).invoke(f"{number}", {"callbacks": [handler]})
+    handler.flush(10)
+    assert sorted(alert.key for alert in told) == ["empty", "retrieved"]
+    assert all(380 < (alert.since or 0) <= 401 for alert in told)
+    assert {alert.questions[0] for alert in told} == {"400"}
 
 
 def test_ids_that_never_match_are_told_once_with_both_sides() -> None:

@@ -18,7 +18,7 @@ from llama_index.core.retrievers import (
 )
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
 
-from krag_eval import Alert, EvaluationCallback
+from krag_eval import Alert, EvaluationCallback, Watch
 from krag_eval_llama_index import retrieval_scoring
 from tests.adapters.llama_index.world import (
     Ask,
@@ -108,6 +108,24 @@ def test_a_retrieval_that_is_cancelled_is_left_out_and_the_next_is_outermost(ask
     assert (scoring.counters.seen, scoring.counters.errors, scoring.result()["recall@5"]) == (1, 0, 1.0)
     assert ([r.error for r, _ in sink.seen], alerts, list(scoring.problems)) == ([None], [], [])
     assert len(scoring._open) == 0
+
+
+def test_a_change_is_told_by_the_scores_of_the_nodes() -> None:
+    class Scored(BaseRetriever):
+        def __init__(self, score: float) -> None:
+            super().__init__()
+            self.score = score
+
+        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+            return [NodeWithScore(node=TextNode(id_="a", text="a"), score=self.score)]
+
+    alerts: list[Alert] = []
+    watch = Watch(signals=["top_score"], reference=100, retrievals_per_day=1)
+    with retrieval_scoring(None, watch=watch, on_alert=alerts.append) as scoring:
+        for number in range(430):
+            Scored(0.9 if number < 400 else 0.1).retrieve(f"question {number}")
+    assert scoring.flush(10)
+    assert [(alert.key, alert.since, alert.questions[0]) for alert in alerts] == [("top_score", 401, "question 400")]
 
 
 def test_what_a_sink_raises_disturbs_neither_the_application_nor_the_scores() -> None:
