@@ -116,15 +116,9 @@ class LiveScorer(OfOneProcess):
         """Forget all retrievals and counts, including those that are running or waiting."""
         self._judge.start_anew()
         self._monitor = self._watch()
-<<<<<<< HEAD
         self._watching = self._watch_changes() if self._watch_changes is not None else None
         self.counters, self.session_counters = LiveCounters(), LiveCounters()
         self._sessions = OpenSessions(self._max_pending)
-=======
-        self.counters, self.session_counters = LiveCounters(), LiveCounters()
-        self._sessions = OpenSessions(self._max_pending)
-        self._watching = self._watch_changes() if self._watch_changes is not None else None
->>>>>>> live
         self.problems: deque[str] = deque(maxlen=20)
         self._kinds_of_problems: set[str] = set()
         self._open: dict[str, Retrieval] = {}
