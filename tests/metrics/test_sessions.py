@@ -223,6 +223,15 @@ def test_below_the_cut_off_counts_within_each_search() -> None:
     assert "b" not in misses
 
 
+def test_what_was_found_and_not_cited_is_no_change_of_retrieval() -> None:
+    pytest.importorskip("scipy")
+    comparison = compare({"cites": an_agent(cited=["a"]), "silent": an_agent(cited=[])}, EVALSET, k=2, cluster="id")
+    assert {(change.before, change.after) for change in comparison.transitions} == {
+        ("found", "found"),
+        ("never_searched_for", "never_searched_for"),
+    }
+
+
 def test_comparing_an_agent_with_a_retriever() -> None:
     pytest.importorskip("scipy")
     evalset = EvalSet([{"id": f"q{n}", "gold_chunk_ids": ["a", "b"]} for n in range(30)])

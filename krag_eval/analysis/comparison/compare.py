@@ -28,7 +28,7 @@ from krag_eval.analysis.comparison.systems import (
     split_repeated,
     with_repeats,
 )
-from krag_eval.analysis.diagnosis import Diagnosis, diagnose
+from krag_eval.analysis.diagnosis import FOUND, Diagnosis, diagnose
 from krag_eval.datasets import DOC_KEY, Run, as_evalset
 from krag_eval.evaluation.intervals import Clusters, labels_of, warn_of_shared_gold
 from krag_eval.evaluation.pipeline import MetricFunction
@@ -276,12 +276,10 @@ def _transitions(
     baseline: System, others: Sequence[System], diagnoses: Mapping[str, Diagnosis]
 ) -> tuple[Transition, ...]:
     """Return what became of the gold documents, the most frequent change first."""
-    before = diagnoses[baseline.name]
-    query_ids = baseline.detail.query_ids
+    before, query_ids = diagnoses[baseline.name], baseline.detail.query_ids
     transitions = []
     for other in others:
-        after = diagnoses[other.name]
-        changes = list(zip(before.causes, after.causes, strict=True))
+        changes = list(zip(_retrieved(before), _retrieved(diagnoses[other.name]), strict=True))
         queries: dict[tuple[str, str], dict[int, None]] = {}
         for query, (was, is_now) in zip(before.gold_queries.tolist(), changes, strict=True):
             if was != is_now:
@@ -290,6 +288,11 @@ def _transitions(
             names = [str(q) if query_ids is None else query_ids[q] for q in queries.get((was, is_now), ())]
             transitions.append(Transition(other.name, was, is_now, count, tuple(names)))
     return tuple(transitions)
+
+
+def _retrieved(diagnosis: Diagnosis) -> list[str]:
+    """Return the causes; what was found and not cited counts as found."""
+    return [FOUND if cause == "not_cited" else cause for cause in diagnosis.causes]
 
 
 class _Tested(NamedTuple):
