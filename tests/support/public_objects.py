@@ -198,6 +198,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Stage": lambda: front.Stage(name="dense", retrieved=run().rows["q1"].retrieved),
     "Span": lambda: front.Span("guide", 8, 28, "We ship on weekdays."),
     "ScoredRetrieval": scored_retrieval,
+    "RowScorer": lambda: front.RowScorer(k=2, metrics="recall", match_method="id", names="safe"),
     "Scorer": scorer_of_some,
     "ScoringSettings": lambda: front.ScoringSettings(match_method="id", id_key="doc_id"),
     "Sweep": lambda: front.sweep(GOLD, FOUND, k=3, match_method="rouge1"),
