@@ -53,7 +53,7 @@ def requirements(check: Path) -> list[str]:
 def _passes(check: Path, packages: list[str], folder: Path) -> bool:
     venv.create(folder, with_pip=True, clear=True)
     python = str(folder / "bin" / "python")
-    install = [python, "-m", "pip", "install", "-q", "--no-input", "--disable-pip-version-check"]
+    install = [python, "-m", "pip", "install", "-qq", "--no-input", "--disable-pip-version-check"]
     environment = {**os.environ, **_OFFLINE, "PYTHONPATH": str(ROOT), "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/m.db"}
     steps = ([*install, *packages, str(ROOT)], [python, str(check)])
     return all(subprocess.run(step, cwd=folder, env=environment, check=False).returncode == 0 for step in steps)
