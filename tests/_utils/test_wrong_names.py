@@ -43,8 +43,7 @@ TAKE_SETTINGS: dict[str, tuple[object, ...]] = {
     "Scorer": (),
     "aevaluate_retriever": (never, QUESTIONS),
     "audit_labels": (QUESTIONS, RUN),
-    "build_report": ({"a": RESULT    "score_row": (GOLD[0], RETRIEVED[0]),
-},),
+    "build_report": ({"a": RESULT},),
     "calibrate": (PAIRS,),
     "compare": ({"a": RESULT, "b": RESULT},),
     "evaluate": (GOLD, RETRIEVED),
@@ -57,6 +56,7 @@ TAKE_SETTINGS: dict[str, tuple[object, ...]] = {
     "no_answer_curve": ([[]], [[]]),
     "run_bench": ([], never),
     "score_logs": ("no such file.parquet", "out.parquet"),
+    "score_row": (GOLD[0], RETRIEVED[0]),
     "sweep": (GOLD, RETRIEVED),
 }
 
