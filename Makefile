@@ -201,6 +201,11 @@ test-matrix: $(MATRIX_READY) ## Run the adapters' tests with the other versions 
 	echo "Passed with:$${passed:- none}. Failed with:$${failed:- none}."; \
 	[ -z "$$failed" ]
 
+# Each environment is made by pip, for the run alone: the platforms are large, and each wants versions of its own.
+.PHONY: test-platforms
+test-platforms: ## Run each recipe of docs/platforms.md with its platform, as named and newest (NAMES="opik dspy").
+	@$(or $(wildcard $(RUN)/python),$(PYTHON)) tests/platforms/run.py $(NAMES)
+
 .venv-newcomers-%/.locked: requirements/newcomers.txt requirements/pip.txt
 	@$(call new-venv,$(@D))
 	@$(@D)/bin/python $(PIP_INSTALL) --require-hashes --no-deps -r $<

@@ -97,8 +97,10 @@ from .evaluation.pipeline import EvaluationStart as EvaluationStart
 from .evaluation.results import EvaluationResult as EvaluationResult
 from .evaluation.results import QueryResult as QueryResult
 from .evaluation.runs import evaluate_run as evaluate_run
+from .evaluation.streaming import RowScorer as RowScorer
 from .evaluation.streaming import Scorer as Scorer
 from .evaluation.streaming import evaluate_stream as evaluate_stream
+from .evaluation.streaming import score_row as score_row
 from .evaluation.thresholds import Calibration as Calibration
 from .evaluation.thresholds import NoAnswerCurve as NoAnswerCurve
 from .evaluation.thresholds import Sweep as Sweep

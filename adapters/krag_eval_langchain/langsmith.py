@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from krag_eval import LIVE_CUT_OFFS, EvaluationResult, InvalidInputError, evaluate
-from krag_eval_langchain.rows import GOLD, Place, RowScorer
+from krag_eval_langchain.rows import GOLD, FieldScorer, Place
 
 Feedback = dict[str, list[dict[str, Any]]]
 Row = dict[str, Any]
@@ -49,12 +49,12 @@ def as_langsmith_evaluator(
     >>> evaluator({}, {"documents": [{"id": "d1"}, {"id": "d9"}]}, {"gold": ["d1", "d2"]})["results"][0]["score"]
     0.5
     """
-    rows = RowScorer(k, metrics, gold, retrieved, settings, gold_keys=_GOLD_KEYS)
+    rows = FieldScorer(k, metrics, gold, retrieved, settings, gold_keys=_GOLD_KEYS)
 
     def retrieval(inputs: Row, outputs: Row, reference_outputs: Row) -> Feedback:  # noqa: ARG001 - LangSmith's names
-        row = rows.score(rows.gold.read(reference_outputs), _retrieved(rows, outputs))
+        row = rows.scorer.score_query(rows.gold.read(reference_outputs), _retrieved(rows, outputs))
         comment = f"gold: {row.n_gold}, retrieved: {row.n_retrieved}{' (no outputs)' if _is_empty(outputs) else ''}"
-        return _feedback(row.values, prefix, f"{comment}; {rows.signature}")
+        return _feedback(row.values, prefix, f"{comment}; {rows.scorer.signature}")
 
     return retrieval
 
@@ -92,7 +92,7 @@ def as_langsmith_summary_evaluator(
     >>> summary([{}, {}], [{"output": ["d1"]}, {"output": []}], [{"gold": ["d1"]}, {"gold": ["d2", "d3"]}])["results"]
     [{'key': 'micro_recall@1', 'score': 0.333..., 'comment': 'rows: 2; match:id|...'}]
     """
-    rows = RowScorer(k, metrics, gold, retrieved, settings, gold_keys=_GOLD_KEYS)
+    rows = FieldScorer(k, metrics, gold, retrieved, settings, gold_keys=_GOLD_KEYS)
     names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     unfit = [name for name in names if name not in ("recall", "precision", "f1")]
     if unfit:
@@ -119,7 +119,7 @@ def _is_empty(outputs: Row) -> bool:
     return all(value is None for value in outputs.values())
 
 
-def _retrieved(rows: RowScorer, outputs: Row) -> list[object] | Exception:
+def _retrieved(rows: FieldScorer, outputs: Row) -> list[object] | Exception:
     return RuntimeError("no outputs") if _is_empty(outputs) else rows.retrieved.read(outputs)
 
 

@@ -1,21 +1,16 @@
-"""Find the documents in the rows of a data set or in what a chain returns, and score one row at a time."""
+"""Find the documents in the rows of a data set or in what a chain returns, for a `RowScorer`."""
 
 from __future__ import annotations
 
-import threading
-import warnings
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
-from krag_eval import InvalidInputError, KragEvalWarning, QueryResult, Scorer
+from krag_eval import InvalidInputError, RowScorer
 
 Place = str | Sequence[str] | Callable[[Any], object] | None
 
 GOLD = ("gold", "actual", "gold_documents")
 RETRIEVED = ("retrieved", "predicted", "documents", "source_documents", "context", "output")
-
-# After this many rows without any match a warning says what would; nothing tells which row is the last one.
-_ENOUGH_TO_JUDGE = 5
 
 
 class Field:
@@ -82,8 +77,8 @@ class Field:
         return document
 
 
-class RowScorer:
-    """Scores one row after another, from any thread.
+class FieldScorer:
+    """Scores rows whose documents stand in fields, from any thread.
 
     Args:
         k: One cut-off or several.
@@ -96,7 +91,7 @@ class RowScorer:
     Attributes:
         gold: Reads the gold documents of a row.
         retrieved: Reads the retrieved documents of a row.
-        signature: Every setting that can change a number.
+        scorer: Scores a row.
     """
 
     def __init__(
@@ -109,40 +104,8 @@ class RowScorer:
         *,
         gold_keys: Sequence[str] = GOLD,
     ) -> None:
-        self._scorer = Scorer(k, metrics=metrics, **settings)
-        self.signature = self._scorer.signature
+        self.scorer = RowScorer(k, metrics=metrics, **settings)
         only_ids = settings.get("match_method") in ("id", ["id"], ("id",))
         id_key = settings.get("id_key")
         self.gold = Field("gold", gold, gold_keys, bare_ids=only_ids, id_key=id_key)
         self.retrieved = Field("retrieved", retrieved, RETRIEVED, bare_ids=only_ids, id_key=id_key)
-        self._lock = threading.Lock()
-        self._checked = False
-
-    def score(self, gold: list[object], retrieved: list[object] | Exception) -> QueryResult:
-        """Score one row; an exception in place of the documents is that of the retriever.
-
-        Raises:
-            InvalidInputError: A document cannot be read, or no document of one side has what the methods compare.
-        """
-        with self._lock:
-            part = self._scorer.score_batch([gold], [retrieved])
-            self._check_after_enough_rows()
-        for name, documents, unmatchable in (
-            ("gold", gold, part.unmatchable["actual"]),
-            ("retrieved", retrieved, part.unmatchable["predicted"]),
-        ):
-            if isinstance(documents, list) and documents and unmatchable == len(documents):
-                raise InvalidInputError(
-                    f"None of the {len(documents)} documents of `{name}` has what the method compares "
-                    f"({self.signature.partition('|')[0]}). Choose another `match_method`, or add ids or texts."
-                )
-        return part.query_result(0)
-
-    def _check_after_enough_rows(self) -> None:
-        if self._checked or self._scorer.n_queries < _ENOUGH_TO_JUDGE:
-            return
-        self._checked = True
-        try:
-            self._scorer.check()
-        except InvalidInputError as error:
-            warnings.warn(str(error), KragEvalWarning, stacklevel=3)

@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from krag_eval import LIVE_CUT_OFFS
-from krag_eval_langchain.rows import Place, RowScorer
+from krag_eval_langchain.rows import FieldScorer, Place
 
 
 def retrieval_evaluator_runnable(
@@ -38,9 +38,9 @@ def retrieval_evaluator_runnable(
     >>> evaluator.invoke({"gold": ["Two days to Jeju."], "retrieved": ["Closed on Sundays.", "Two days to Jeju."]})
     {'recall@2': 1.0, 'mrr@2': 0.5}
     """
-    rows = RowScorer(k, metrics, gold, retrieved, settings)
+    rows = FieldScorer(k, metrics, gold, retrieved, settings)
 
     def score(holder: Mapping[str, Any]) -> dict[str, float | None]:
-        return dict(rows.score(rows.gold.read(holder), rows.retrieved.read(holder)).values)
+        return rows.scorer.score(rows.gold.read(holder), rows.retrieved.read(holder))
 
     return RunnableLambda(score, name="krag_eval")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from krag_eval import DEFAULT_CUT_OFFS, InvalidInputError, Scorer
+from krag_eval import DEFAULT_CUT_OFFS, InvalidInputError, RowScorer, Scorer
 from krag_eval_langfuse.client import check_installed, load_langfuse, warn
 from krag_eval_langfuse.fields import BareStrings, Where, find_gold, find_retrieved, gold_at
 from krag_eval_langfuse.scores import ScoreNames
@@ -41,10 +41,11 @@ class _Scoring:
         self._strings = BareStrings.under(self.settings)
         self.names = ScoreNames(self.prefix, booleans=self.booleans, verdicts=self.verdicts, config_ids=self.config_ids)
         scorer = self.scorer()  # invalid arguments are reported here, not item by item
+        self.rows = RowScorer(self.k, metrics=self.metrics, **self.settings)
         self.names.check(scorer.keys, scorer.result().keys())
 
     def scorer(self) -> Scorer:
-        """Return a new scorer for each call: experiments run items in parallel."""
+        """Return a new scorer, of the items of a run."""
         return Scorer(self.k, metrics=self.metrics, **self.settings)
 
     def gold(self, expected: Any) -> list[Any] | None:
@@ -122,9 +123,8 @@ def as_langfuse_evaluators(
         documents = scoring.gold(expected_output)
         if documents is None:
             return []
-        scorer = scoring.scorer()
-        query = scorer.score(documents, scoring.retrieved(output))
-        metadata = {"signature": scorer.signature, "n_gold": query.n_gold, "n_retrieved": query.n_retrieved}
+        query = scoring.rows.score_query(documents, scoring.retrieved(output))
+        metadata = {"signature": scoring.rows.signature, "n_gold": query.n_gold, "n_retrieved": query.n_retrieved}
         if query.error is not None:
             metadata["retriever_raised"] = True
         if output is None and not warned:

@@ -11,7 +11,7 @@ from typing import Any
 from llama_index.core.bridge.pydantic import ConfigDict
 from llama_index.core.evaluation.retrieval.metrics_base import BaseRetrievalMetric, RetrievalMetricResult
 
-from krag_eval import METRICS, Document, InvalidInputError, Scorer
+from krag_eval import METRICS, Document, InvalidInputError, RowScorer
 
 
 class KragRetrievalMetric(BaseRetrievalMetric):
@@ -91,7 +91,7 @@ class KragRetrievalMetric(BaseRetrievalMetric):
             InvalidInputError: The ids or texts that the matching method compares are missing.
         """
         scorer = self._scorer()
-        row = scorer.score(
+        row = scorer.score_query(
             self._documents("expected", expected_ids, expected_texts),
             self._documents("retrieved", retrieved_ids, retrieved_texts),
         )
@@ -101,9 +101,9 @@ class KragRetrievalMetric(BaseRetrievalMetric):
             metadata={"n_gold": row.n_gold, "n_retrieved": row.n_retrieved, "signature": scorer.signature},
         )
 
-    def _scorer(self) -> Scorer:
-        """Return a new scorer for each query, so that threads share none."""
-        return Scorer(self.k, metrics=self.metric, **{"match_method": "id", **(self.model_extra or {})})
+    def _scorer(self) -> RowScorer:
+        """Return a scorer of the settings, which are fields that may be assigned."""
+        return RowScorer(self.k, metrics=self.metric, **{"match_method": "id", **(self.model_extra or {})})
 
     def _documents(self, side: str, ids: object, texts: object) -> list[Document]:
         """Return one side as documents with what the methods compare."""

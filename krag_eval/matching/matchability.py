@@ -229,9 +229,7 @@ class DocumentCounts:
             InvalidInputError: No document of a side has what the methods read, or no method finds what it reads on
                 both sides.
         """
-        for name, side in self.sides.items():
-            if side.documents and side.without_any == side.documents:
-                raise InvalidInputError(_all_lack(front.none_of(name), settings, self._suggest(settings, front)))
+        self.refuse_unmatchable(settings, front)
         actual, predicted = self.sides["actual"], self.sides["predicted"]
         if actual.documents and not predicted.documents and front.expects_retrieved:
             self._warn_of_nothing_retrieved()
@@ -241,12 +239,6 @@ class DocumentCounts:
             if not self.matched:
                 warn(_NO_SPAN_MATCHES)
             return
-        if not min(actual.with_id, predicted.with_id) and not min(actual.with_text, predicted.with_text):
-            raise InvalidInputError(
-                f"The documents of `actual` have only {_has(actual)} and those of `predicted` only {_has(predicted)}, "
-                f"so match_method={'+'.join(settings.methods)!r} can match none. "
-                f"{self._suggest(settings, front) or 'Give both sides the same.'}"
-            )
         if self._warn_of_unreadable_texts(settings):
             return
         if not self.matched:
@@ -256,6 +248,25 @@ class DocumentCounts:
                 f"Not one id matches. Gold ids look like {_list(actual.ids)}, retrieved ids like "
                 f"{_list(predicted.ids)}; all matches are by text. If the ids that should match are in the metadata, "
                 "name their key with `id_key`."
+            )
+
+    def refuse_unmatchable(self, settings: Settings, front: Front = NO_LISTS) -> None:
+        """Refuse documents that can never match, without a word on those that could and do not.
+
+        Raises:
+            InvalidInputError: As for `check`.
+        """
+        for name, side in self.sides.items():
+            if side.documents and side.without_any == side.documents:
+                raise InvalidInputError(_all_lack(front.none_of(name), settings, self._suggest(settings, front)))
+        actual, predicted = self.sides["actual"], self.sides["predicted"]
+        if settings.uses_spans or not actual.documents or not predicted.documents:
+            return
+        if not min(actual.with_id, predicted.with_id) and not min(actual.with_text, predicted.with_text):
+            raise InvalidInputError(
+                f"The documents of `actual` have only {_has(actual)} and those of `predicted` only {_has(predicted)}, "
+                f"so match_method={'+'.join(settings.methods)!r} can match none. "
+                f"{self._suggest(settings, front) or 'Give both sides the same.'}"
             )
 
     def _suggest(self, settings: Settings, front: Front) -> str:

@@ -39,6 +39,7 @@ TAKE_SETTINGS: dict[str, tuple[object, ...]] = {
     "OfflineRetrievalEvaluators": (GOLD, RETRIEVED),
     "RAGEvaluator": (),
     "RougeOfflineRetrievalEvaluators": (GOLD, RETRIEVED),
+    "RowScorer": (),
     "Scorer": (),
     "aevaluate_retriever": (never, QUESTIONS),
     "audit_labels": (QUESTIONS, RUN),
@@ -55,6 +56,7 @@ TAKE_SETTINGS: dict[str, tuple[object, ...]] = {
     "no_answer_curve": ([[]], [[]]),
     "run_bench": ([], never),
     "score_logs": ("no such file.parquet", "out.parquet"),
+    "score_row": (GOLD[0], RETRIEVED[0]),
     "sweep": (GOLD, RETRIEVED),
 }
 

@@ -40,6 +40,7 @@ USED: dict[str, Callable[[Any], object]] = {
     "RAGEvaluator": lambda one: one.evaluate_all(GOLD, FOUND, 1),
     "RetrievalSink": vars,
     "RougeOfflineRetrievalEvaluators": lambda one: one.calculate_recall(),
+    "RowScorer": lambda scorer: (scorer.signature, scorer.score(["a"], ["b", "a"])),
     "Scorer": lambda scorer: scorer.result(),
     "Tokenizer": lambda tokenizer: tokenizer.tokenize("running shoes"),
 }

@@ -224,6 +224,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Span": lambda: front.Span("guide", 8, 28, "We ship on weekdays."),
     "ScoredRetrieval": scored_retrieval,
     "ScoredSession": scored_session,
+    "RowScorer": lambda: front.RowScorer(k=2, metrics="recall", match_method="id", names="safe"),
     "Scorer": scorer_of_some,
     "ScoringSettings": lambda: front.ScoringSettings(match_method="id", id_key="doc_id"),
     "Sweep": lambda: front.sweep(GOLD, FOUND, k=3, match_method="rouge1"),

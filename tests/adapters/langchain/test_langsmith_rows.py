@@ -98,8 +98,8 @@ def test_the_functions_have_the_documented_arguments() -> None:
         ({"documents": []}, {}, r"No documents under 'gold'.*there are no keys"),
         ({"documents": "a text"}, {"gold": ["a"]}, "`retrieved` must be a list of documents, got 'a text'"),
         ({"documents": [None]}, {"gold": ["a"]}, "a NoneType is not a document"),
-        ({"documents": [{"text": "no id"}]}, {"gold": ["a"]}, "None of the 1 documents of `retrieved`"),
-        ({"documents": ["a"]}, {"gold": [{"text": "no id"}]}, "None of the 1 documents of `gold`"),
+        ({"documents": [{"text": "no id"}]}, {"gold": ["a"]}, "No retrieved document has an id"),
+        ({"documents": ["a"]}, {"gold": [{"text": "no id"}]}, "No gold document has an id"),
     ],
 )
 def test_what_cannot_be_scored_is_an_error_that_says_what_to_do(outputs: Any, reference: Any, says: str) -> None:

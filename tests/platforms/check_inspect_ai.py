@@ -1,0 +1,31 @@
+# inspect-ai==0.3.285
+"""The recipe of docs/platforms.md, in its platform."""
+
+from __future__ import annotations
+
+import tempfile
+from importlib import import_module
+from typing import Any
+
+from run import recipe  # type: ignore[import-not-found]
+
+inspect_ai = import_module("inspect_ai")
+sample = import_module("inspect_ai.dataset").Sample
+
+
+@import_module("inspect_ai.solver").solver  # type: ignore[untyped-decorator]
+def search() -> Any:
+    async def solve(state: Any, generate: Any) -> Any:
+        state.metadata["retrieved"] = ["d7", "d1"]
+        return state
+
+    return solve
+
+
+samples = [sample(input="When?", target=["d1", "d2"]), sample(input="Where?", target=["d7"])]
+task = inspect_ai.Task(dataset=samples, solver=search(), scorer=recipe("inspect_ai").retrieval())
+with tempfile.TemporaryDirectory() as folder:
+    log = inspect_ai.eval(task, model=None, log_dir=folder, display="none")[0]
+assert log.status == "success", log.error
+means = {score.name: score.metrics["mean"].value for score in log.results.scores}
+assert means == {"recall_at_5": 0.75, "mrr_at_5": 0.75}, means

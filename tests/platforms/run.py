@@ -1,0 +1,79 @@
+"""Execute each recipe of docs/platforms.md with its platform, in an environment of its own.
+
+    python tests/platforms/run.py [NAME ...]
+
+The file check_NAME.py starts with the requirements that are known to work, and checks the recipe. Each is run with
+these, and with the newest versions; what fails with the newest alone is named and is no failure.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import venv
+from pathlib import Path
+from types import ModuleType
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+PAGE = ROOT / "docs" / "platforms.md"
+_RECIPE = re.compile(r"make test-platforms does \((\S+)\) -->\n```python\n(.*?)```", re.DOTALL)
+_OFFLINE = {
+    "DEEPEVAL_TELEMETRY_OPT_OUT": "YES",
+    "OPIK_TRACK_DISABLE": "true",
+    "RAGAS_DO_NOT_TRACK": "true",
+    "WEAVE_DISABLED": "true",
+}
+
+
+def recipes() -> dict[str, str]:
+    """Return the code of the recipes of the page, by name."""
+    return dict(_RECIPE.findall(PAGE.read_text(encoding="utf-8")))
+
+
+def recipe(name: str) -> ModuleType:
+    """Execute a recipe, and return its module, which can be imported as `recipe`."""
+    module = sys.modules["recipe"] = ModuleType("recipe")
+    exec(compile(recipes()[name], f"{PAGE.name} ({name})", "exec"), vars(module))
+    return module
+
+
+def checks() -> dict[str, Path]:
+    """Return the files that check recipes, by name."""
+    return {path.stem.removeprefix("check_"): path for path in sorted(HERE.glob("check_*.py"))}
+
+
+def requirements(check: Path) -> list[str]:
+    """Return the requirements in the first line of a file."""
+    return check.read_text(encoding="utf-8").partition("\n")[0].removeprefix("#").split()
+
+
+def _passes(check: Path, packages: list[str], folder: Path) -> bool:
+    venv.create(folder, with_pip=True, clear=True)
+    python = str(folder / "bin" / "python")
+    install = [python, "-m", "pip", "install", "-qq", "--no-input", "--disable-pip-version-check"]
+    environment = {**os.environ, **_OFFLINE, "PYTHONPATH": str(ROOT), "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/m.db"}
+    steps = ([*install, *packages, str(ROOT)], [python, str(check)])
+    return all(subprocess.run(step, cwd=folder, env=environment, check=False).returncode == 0 for step in steps)
+
+
+def main(names: list[str]) -> int:
+    """Run the checks, of all recipes if none is named; return 1 if one fails with its named versions."""
+    known = checks()
+    failed = []
+    for name in names or known:
+        named = requirements(known[name])
+        newest = [re.sub("==.*", "", one) for one in named]
+        for packages in (named, newest) if newest != named else (named,):
+            passes = _passes(known[name], packages, ROOT / ".venv-platforms" / name)
+            outcome = "passed" if passes else "FAILED"
+            print(f"{name} with {' '.join(packages) or 'no package'}: {outcome}", flush=True)  # noqa: T201
+            failed += [name] if packages is named and not passes else []
+    print(f"Failed with the named versions: {', '.join(failed) or 'none'}.")  # noqa: T201
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
