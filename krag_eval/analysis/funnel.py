@@ -17,6 +17,7 @@ from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval._utils.formatting import aligned, format_percent, format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import data_frame
+from krag_eval._utils.suggestions import check_names
 from krag_eval.analysis.comparison.systems import Slice, slices_of, some
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, RunRow, as_evalset
 from krag_eval.datasets.question import settings_at
@@ -247,6 +248,7 @@ def funnel(
     >>> funnel(run, [{"id": "q", "gold_chunk_ids": ["a", "b", "d"]}], k=1).counts
     {'not_retrieved': 1, 'lost_in:rerank': 1, 'below_k': 1}
     """
+    check_names(settings, PlaceSettings.__annotations__)
     check_run(run)
     cut_offs = check_cut_offs(k)
     if len(cut_offs) > 1:

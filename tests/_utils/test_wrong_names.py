@@ -46,6 +46,7 @@ TAKE_SETTINGS: dict[str, tuple[object, ...]] = {
     "build_report": ({"a": RESULT},),
     "calibrate": (PAIRS,),
     "compare": ({"a": RESULT, "b": RESULT},),
+    "funnel": (RUN, QUESTIONS),
     "evaluate": (GOLD, RETRIEVED),
     "evaluate_all": (GOLD, RETRIEVED),
     "evaluate_ids": (GOLD, RETRIEVED),

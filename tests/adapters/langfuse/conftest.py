@@ -10,12 +10,21 @@ from typing import Any
 import pytest
 from langfuse import Langfuse
 from langfuse._client.resource_manager import LangfuseResourceManager
+from opentelemetry import context
 from opentelemetry.sdk.trace import TracerProvider
 
 from examples.loopback_langfuse import LoopbackLangfuse
 from tests.adapters.langfuse import wire
 
 MakeClient = Callable[..., Langfuse]
+
+
+@pytest.fixture(autouse=True)
+def no_span_stays_current() -> Iterator[None]:
+    """Langfuse's handler leaves the span of a trace that is sampled out as the current one, for all that follow."""
+    token = context.attach(context.Context())
+    yield
+    context.detach(token)
 
 
 @pytest.fixture
