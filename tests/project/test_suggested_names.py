@@ -21,6 +21,10 @@ from tests.support.suggestion_cases import FOUND, GOLD, RUN, SET, embed, prepare
 _LISTS: dict[str, Any] = {"actual": GOLD, "predicted": FOUND}
 _KRAG: dict[str, Any] = {"actual_docs": GOLD, "predicted_docs": FOUND}
 _ASKED: dict[str, Any] = {"retriever": search, "evalset": SET}
+_STAGES = [{"name": "dense", "retrieved": FOUND[0]}, {"name": "cut", "inputs": ["dense"], "retrieved": FOUND[0]}]
+RUN_OF_STAGES = krag_eval.Run.of(
+    "pipeline", [krag_eval.RunRow.from_dict({"query_id": question["id"], "stages": _STAGES}) for question in SET]
+)
 NEEDED: dict[str, dict[str, Any]] = {
     "ColumnarScorer": {},
     "EmbeddingRougeOfflineRetrievalEvaluators": {**_KRAG, "embeddings": embed},
@@ -28,6 +32,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "OfflineRetrievalEvaluators": _KRAG,
     "RAGEvaluator": {},
     "RougeOfflineRetrievalEvaluators": _KRAG,
+    "RowScorer": {},
     "Scorer": {},
     "aevaluate_retriever": _ASKED,
     "audit_labels": {"evalset": SET, "runs": RUN},
@@ -41,8 +46,10 @@ NEEDED: dict[str, dict[str, Any]] = {
     "evaluate_retrievers": {"evalset": SET, "retrievers": {"a": search}, "k": 2},
     "evaluate_run": {"evalset": SET, "run": RUN},
     "evaluate_stream": {"pairs": list(zip(GOLD, FOUND, strict=True))},
+    "funnel": {"run": RUN_OF_STAGES, "evalset": SET},
     "no_answer_curve": {"actual": [["a"]], "predicted": [[("a", 0.5)]]},
     "run_bench": {"corpus": None, "retriever": search, "evalset": SET, "skip_e2e": True},
+    "score_row": {"actual": GOLD[0], "predicted": FOUND[0]},
     "score_logs": {"logs": "texts.parquet", "out": "out.parquet"},
     "sweep": _LISTS,
 }
