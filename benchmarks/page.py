@@ -155,6 +155,13 @@ highest resident set of the process, including the interpreter and imports. Stre
 same bits.
 """,
     ),
+    "spans": _Section(
+        "Spans",
+        """\
+Metrics of spans are scored from chunks with offsets. Chunks without offsets are looked for in a corpus of 100 MB, with
+the document named or not. All of it runs in one process of its own.
+""",
+    ),
     "long": _Section("ROUGE-L of very long texts", "One gold and one retrieved text, in a process of its own.\n"),
     "runner": _Section(
         "Run a retriever",
@@ -294,6 +301,8 @@ def _table(rows: list[Row], ratio: str) -> str:
 def _setting() -> Iterator[str]:
     yield f"**Date**: {datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
     yield f"**Machine**: {_processor()}, {os.cpu_count()} cores, {platform.system()}, shared with other work"
+    if hasattr(os, "getloadavg"):
+        yield f"**Load average** of the last 15 minutes, at the end: {os.getloadavg()[2]:.2f}"
     programs = ", ".join(f"{name} {version(name)}" for name in _PROGRAMS)
     yield f"**Versions**: krag-eval {version('krag-eval')}, Python {platform.python_version()}, {programs}"
 
