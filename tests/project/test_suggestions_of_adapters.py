@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timezone
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +19,9 @@ import krag_eval_langchain
 import krag_eval_langfuse
 import krag_eval_llama_index
 from examples.loopback_langfuse import LoopbackLangfuse
+from krag_eval_otel import send_traces
 from tests.adapters.llama_index.world import index
+from tests.support import trace_cases
 from tests.support.command_line import Runner
 from tests.support.suggestion_cases import evaluated
 from tests.support.suggestions import Case, check_case, suggestions_of, uncovered
@@ -72,6 +75,15 @@ def scored(output: Any, expected: Any, **more: Any) -> Any:
     """The evaluations of one item of an experiment."""
     evaluators = fuse.as_langfuse_evaluators(k=1, metrics="mrr", **more)
     return [one(input="When?", output=output, expected_output=expected, metadata=None) for one in evaluators]
+
+
+ASKED = krag_eval.EvalSet([{"id": "q1", "question": "When?", "gold_chunk_ids": ["a"]}])
+
+
+def traced() -> Path:
+    """A file with the trace of one search for that question."""
+    search = trace_cases.retriever(2, 1, "a", query="When?")
+    return trace_cases.write(Path("traces.jsonl"), trace_cases.request(trace_cases.root("When?"), search))
 
 
 def graded(output: Any, expected: Any, **more: Any) -> Any:
@@ -128,7 +140,13 @@ CASES = [
         then=lambda text: fuse.evalset_from_langfuse_dataset(evaluated(client=WORLD["client"], name="faq")(text)),
     ),
     Case(lambda **more: scored(["a"], {"right": ["a"]}, **more), "`gold=`", value="right"),
-    Case(lambda **more: scored([{"id": "d1"}], BY_DOCUMENT, **more), "level='document'"),
+    Case(lambda **more: scored([{"id": "c1", "doc_id": "d1"}], BY_DOCUMENT, **more), "level='document'"),
+    Case(
+        lambda: send_traces(krag_eval.Run.of("x", [krag_eval.RunRow(query_id="q1")]), ASKED, sinks=[]),
+        "with `read_traces`",
+        then=lambda text: send_traces(getattr(krag_eval, text.split("`")[1])(traced(), ASKED), ASKED, sinks=[]),
+        holds=lambda scorer: scorer.counters.scored == 1,
+    ),
     Case(lambda **more: scored({"found": ["a"]}, ["a"], **more), "`retrieved=`", value="found"),
     Case(lambda **more: scored({"documents": "a", "found": ["a"]}, ["a"], **more), "`retrieved=`", value="found"),
     Case(lambda **more: score(more), "Pass `trace_ids`", value=["1" * 32]),
