@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from krag_eval._utils.formatting import escape_controls
+
 # Only for suggestions: nothing is read because of these words.
 _WORDS = {
     "question": "question query prompt user_input utterance 질문 질의 문의 вопрос запрос 问题 查询 質問 frage pregunta "
@@ -66,6 +68,7 @@ def suggestion(
     The columns are: 질문, 정답. Name those that are meant, such as columns={'question': '질문', 'gold': '정답'}.
     """
     names = [str(name) for name in row]
+    shown = escape_controls(", ".join(names))[:300]  # an escape is six times as long as its character
     needed = ["question", "gold"] if kind == "evalset" else ["query_id", "question", "retrieved"]
     if kind == "evalset" and sum(split_number(name)[1] != "" for name in names) > 1:
         needed.append("retrieved")  # one table may hold both
@@ -87,10 +90,10 @@ def suggestion(
         meant[field] = split_number(column)[0] or column if name == "retrieved" else column
     meant = {**(given or {}), **{field: column for field, column in meant.items() if field != column}}
     if not names or not meant:
-        return f"The columns are: {', '.join(names)!s:.300}." if names else ""
+        return f"The columns are: {shown}." if names else ""
     is_either = kind == "run" and "question" in meant and row.get(meant["question"]) is None
     ids = " If it holds ids of questions, write query_id in place of question." if is_either else ""
-    return f"The columns are: {', '.join(names)!s:.300}. Name those that are meant, such as columns={meant!r}.{ids}"
+    return f"The columns are: {shown}. Name those that are meant, such as columns={meant!r}.{ids}"
 
 
 def _like(field: str, names: Iterable[str]) -> str | None:
