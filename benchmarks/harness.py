@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import cProfile
 import gc
 import io
 import pstats
 import re
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
@@ -156,3 +158,25 @@ def profiled(row: Row, prepare: Prepare) -> Row:
     own = {function: stats.stats[function][2] for function in stats.fcn_list[:3]}
     costly = ", ".join(f"`{name.strip('<>')}` {seconds / stats.total_tt:.0%}" for (_, _, name), seconds in own.items())
     return replace(row, reason=f"Of our time under the profiler: {costly}.", profile="\n".join(lines[head:]))
+
+
+def print_figures(description: str | None, smoke: str, run: Callable[[bool], Iterable[Row]]) -> int:
+    """Print the rows of a script that is run by itself; return 1 if a check failed or a target was missed.
+
+    Args:
+        description: What the script does.
+        smoke: What it does with `--smoke`.
+        run: Makes the rows, few and small ones if it is told so.
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smoke", action="store_true", help=smoke)
+    print("  ".join(HEADINGS))
+    reached = True
+    try:
+        for row in run(parser.parse_args().smoke):
+            print("  ".join(filter(None, [*row.cells(), row.note])), flush=True)
+            reached &= row.reached is not False
+    except CheckError as error:
+        print(f"CHECK FAILED: {error}", file=sys.stderr)
+        return 1
+    return 0 if reached else 1

@@ -7,7 +7,6 @@ do not add up or a limit is passed. It needs the extra `langchain`.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import sys
@@ -24,7 +23,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
-from benchmarks.harness import HEADINGS, CheckError, Row, check_equal
+from benchmarks.harness import Row, check_equal, print_figures
 from krag_eval import RetrievalSink, ScoredRetrieval
 from krag_eval_langchain import RetrievalScoringHandler
 
@@ -231,19 +230,7 @@ def run(smoke: bool) -> Iterator[Row]:
 
 def main() -> int:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true", help="a few retrievals: counters and memory")
-    smoke = parser.parse_args().smoke
-    print("  ".join(HEADINGS))
-    reached = True
-    try:
-        for row in run(smoke):
-            print("  ".join(filter(None, [*row.cells(), row.note])), flush=True)
-            reached &= row.reached is not False
-    except CheckError as error:
-        print(f"CHECK FAILED: {error}", file=sys.stderr)
-        return 1
-    return 0 if reached else 1
+    return print_figures(__doc__, "a few retrievals: counters and memory", run)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ is lost, or the limit is passed. It needs the extras `langchain` and `llama-inde
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import sys
 import time
@@ -32,7 +31,7 @@ from llama_index.core.retrievers import BaseRetriever as NodeRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.workflow import Event, StartEvent, StopEvent, Workflow, step
 
-from benchmarks.harness import HEADINGS, CheckError, Row, check_equal
+from benchmarks.harness import Row, check_equal, print_figures
 from krag_eval import RetrievalSink, ScoredSession
 from krag_eval_langchain import RetrievalScoringHandler
 from krag_eval_llama_index import retrieval_scoring
@@ -267,19 +266,7 @@ def run(smoke: bool) -> Iterator[Row]:
 
 def main() -> int:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smoke", action="store_true", help="a few sessions: none lost, none twice")
-    smoke = parser.parse_args().smoke
-    print("  ".join(HEADINGS))
-    reached = True
-    try:
-        for row in run(smoke):
-            print("  ".join(filter(None, [*row.cells(), row.note])), flush=True)
-            reached &= row.reached is not False
-    except CheckError as error:
-        print(f"CHECK FAILED: {error}", file=sys.stderr)
-        return 1
-    return 0 if reached else 1
+    return print_figures(__doc__, "a few sessions: none lost, none twice", run)
 
 
 if __name__ == "__main__":

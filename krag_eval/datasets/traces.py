@@ -131,8 +131,8 @@ def read_traces(
     """Read the sessions of exported traces as a run, with one row per trace.
 
     A file holds OTLP JSON: one `ExportTraceServiceRequest`, or one on each line, as the file exporter of the
-    OpenTelemetry collector writes them; or spans as Phoenix lists them and as `ReadableSpan.to_json` writes them. A
-    trace may be split over several files. The question of a trace is the attribute or metadata `krag_query_id` of any
+    OpenTelemetry collector writes them; or what Phoenix returns at `/v1/projects/NAME/spans/otlpv1`. A trace may be
+    split over several files. The question of a trace is the attribute or metadata `krag_query_id` of any
     of its spans, otherwise the exact text of its topmost input.
 
     Traces that cannot be scored are left out, with a warning for each reason; `run.recorded["traces"]` counts them.
