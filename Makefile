@@ -20,8 +20,8 @@ RUN_ARGS ?=
 WORKERS ?= logical
 # Byte code is kept in the environment, even where PYTHONDONTWRITEBYTECODE is set: half of the time goes to imports.
 PYTEST := -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile
-WITH_BYTE_CODE := env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX="$(if $(filter /%,$(VENV)),,$(CURDIR)/)$(VENV)/pycache"
-QUICK_TESTS = HYPOTHESIS_PROFILE="$${HYPOTHESIS_PROFILE:-quick}" KRAG_EVAL_QUERIES_AT_ONCE=20 $(WITH_BYTE_CODE) $(RUN)/python $(PYTEST) -m 'not full'
+with-byte-code = env -u PYTHONDONTWRITEBYTECODE PYTHONPYCACHEPREFIX="$(if $(filter /%,$(1)),,$(CURDIR)/)$(1)/pycache" $(1)/bin/python
+QUICK_TESTS = HYPOTHESIS_PROFILE="$${HYPOTHESIS_PROFILE:-quick}" KRAG_EVAL_QUERIES_AT_ONCE=20 $(call with-byte-code,$(VENV)) $(PYTEST) -m 'not full'
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -160,7 +160,7 @@ test: $(VENV)/.test ## Run the tests but the long ones (PYTEST_ARGS="-k name" fo
 
 .PHONY: test-full
 test-full: $(READY) ## Run every test, also those that take long or need a browser.
-	@$(WITH_BYTE_CODE) $(RUN)/python $(PYTEST) $(PYTEST_ARGS)
+	@$(call with-byte-code,$(VENV)) $(PYTEST) $(PYTEST_ARGS)
 
 .PHONY: format
 format: $(READY) ## Format the code and fix what ruff can fix.
@@ -189,13 +189,14 @@ check: $(READY) ## Formatting, lint, imports, types, and the tests of `make test
 test-all: ## Run the tests of `make test` on every supported Python found (on PATH or under pyenv).
 	@$(call on-each-python,$(SUPPORTED),$(MAKE) test VENV=".venv-$$version" PYTHON="$$found")
 
-# A test may skip itself here, and say so, where it is about a version that is not installed.
+# A test may skip itself here, and say so, where it is about a version that is not installed. Load is for `make test-full`.
 .PHONY: test-matrix
 test-matrix: $(MATRIX_READY) ## Run the adapters' tests with the other versions of their frameworks.
 	@failed=; passed=; \
 	for name in $(MATRIX); do \
 		echo "== $$name:" $$(sed -nE 's/^((lang(chain-core|fuse|smith)|llama-index-core)==[^ ]*).*/\1/p' requirements/matrix-$$name.txt); \
-		if env -u KRAG_EVAL_REQUIRE_ALL KRAG_EVAL_QUERIES_AT_ONCE=40 .venv-matrix-$$name/bin/python $(PYTEST) $(ADAPTER_TESTS) -p no:cacheprovider $(PYTEST_ARGS); \
+		if env -u KRAG_EVAL_REQUIRE_ALL KRAG_EVAL_QUERIES_AT_ONCE=40 HYPOTHESIS_PROFILE=quick \
+			$(call with-byte-code,.venv-matrix-$$name) $(PYTEST) -m 'not full' $(ADAPTER_TESTS) -p no:cacheprovider $(PYTEST_ARGS); \
 		then passed="$$passed $$name"; else failed="$$failed $$name"; fi; \
 	done; \
 	echo "Passed with:$${passed:- none}. Failed with:$${failed:- none}."; \
@@ -225,15 +226,15 @@ newcomers: build ## Play docs/newcomers.md from the wheel, and write what is pri
 # One process each: an engine takes seconds to start, and has workers of its own.
 .PHONY: test-spark
 test-spark: .venv-spark/.ready ## Run the Spark adapter's tests with the real engine (needs Java 17).
-	@.venv-spark/bin/python -m pytest tests/adapters/spark -p no:cacheprovider $(PYTEST_ARGS)
+	@$(call with-byte-code,.venv-spark) -m pytest tests/adapters/spark -p no:cacheprovider $(PYTEST_ARGS)
 
 .PHONY: test-ray
 test-ray: .venv-ray/.ready ## Run the Ray adapter's tests with the real engine.
-	@.venv-ray/bin/python -m pytest tests/adapters/ray -p no:cacheprovider $(PYTEST_ARGS)
+	@$(call with-byte-code,.venv-ray) -m pytest tests/adapters/ray -p no:cacheprovider $(PYTEST_ARGS)
 
 .PHONY: test-phoenix
 test-phoenix: .venv-phoenix/.ready ## Run the OpenTelemetry adapter's tests with a real Phoenix server.
-	@.venv-phoenix/bin/python -m pytest tests/adapters/phoenix -p no:phoenix -p no:cacheprovider $(PYTEST_ARGS)
+	@$(call with-byte-code,.venv-phoenix) -m pytest tests/adapters/phoenix -p no:phoenix -p no:cacheprovider $(PYTEST_ARGS)
 
 .PHONY: setup-fuzz
 setup-fuzz: $(FUZZ_READY) ## Set up .venv-fuzz: a fuzzer.
@@ -242,12 +243,12 @@ setup-fuzz: $(FUZZ_READY) ## Set up .venv-fuzz: a fuzzer.
 fuzz: $(FUZZ_READY) ## Fuzz the readers, and the tokenizers and matchers (FUZZ_SECONDS=60 each).
 	@for target in readers texts; do \
 		echo "== $$target, $(FUZZ_SECONDS) s"; \
-		.venv-fuzz/bin/python tests/fuzz/run.py $$target $(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1; \
+		$(call with-byte-code,.venv-fuzz) tests/fuzz/run.py $$target $(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1; \
 	done
 
 .PHONY: test-peers
 test-peers: $(PEERS_READY) ## Ask the other programs for the numbers in docs/differences.md that only they can give.
-	@$(PEERS_VENV)/bin/python -m pytest tests/peers -p no:cacheprovider $(PYTEST_ARGS)
+	@$(call with-byte-code,$(PEERS_VENV)) -m pytest tests/peers -p no:cacheprovider $(PYTEST_ARGS)
 
 .PHONY: mutants
 mutants: $(READY) ## Make each mistake of tests/mutants/lists in a copy, and see its test fail (RUN_ARGS=matching for some).
@@ -261,7 +262,7 @@ bench: $(PEERS_READY) $(READY) ## Run the benchmarks against other people's tool
 .PHONY: bench-smoke
 bench-smoke: $(PEERS_READY) $(READY) ## Run every benchmark once at a tiny size.
 	@$(RUN)/python -m benchmarks.logs --smoke
-	@$(PEERS_VENV)/bin/python benchmarks/run.py --smoke $(RUN_ARGS)
+	@$(call with-byte-code,$(PEERS_VENV)) benchmarks/run.py --smoke $(RUN_ARGS)
 
 .PHONY: screenshots
 screenshots: $(READY) ## Take the pictures of the report in docs/img (needs chromium).

@@ -20,7 +20,7 @@ from krag_eval import evaluate
 from tests.adapters.langfuse.wire import by_target
 
 # `make test` and the matrix ask fewer: what goes wrong only under load does so in `make test-full`, with any version.
-N = int(os.environ.get("KRAG_EVAL_QUERIES_AT_ONCE", "200"))
+N = int(os.environ.get("KRAG_EVAL_QUERIES_AT_ONCE", "100"))
 GOLD = {f"question {i}": [f"text {i}", f"text {i}, second part"] for i in range(N)}
 
 
