@@ -152,6 +152,7 @@ class Demands:
 INCONCLUSIVE = ("report", "fail", "pass")
 _GATE_KEYS = ("require", "no_drop", "inconclusive", "cluster", "confidence", "nights", "seed")
 _SCORING_KEYS = ("level", "doc_key", "proxy")
+SCORING_KEYS = (*ScoringSettings.__annotations__, *_SCORING_KEYS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,7 +267,7 @@ def _slices(table: Mapping[str, Any]) -> dict[tuple[str, str], Demands]:
 
 
 def _scoring(table: Mapping[str, Any]) -> Mapping[str, Any]:
-    _check_keys(table, (*ScoringSettings.__annotations__, *_SCORING_KEYS), "[scoring]")
+    _check_keys(table, SCORING_KEYS, "[scoring]")
     make_settings(**{name: value for name, value in table.items() if name not in _SCORING_KEYS})
     as_tokenizer(table.get("tokenizer", "words"))
     if not isinstance(table.get("doc_key", ""), str):
@@ -742,9 +743,35 @@ def assert_retrieval(
     if cluster is None and result.detail is not None:
         warn_of_shared_gold(result, result.detail.values, None, DOC_KEY)
     labels = labels_of(result, cluster, evalset)
-    checks = _decide(_claims(result, [Requirement.parse(text) for text in requirements], labels=labels), confidence)
-    missed = [check for check in checks if check.status != Status.PASS]
+    parsed = [Requirement.parse(text) for text in requirements]
+    checks = _decide(_claims(result, parsed, labels=labels), confidence)
+    missed = [(check, one) for check, one in zip(checks, parsed, strict=True) if check.status != Status.PASS]
     if missed:
         lines = [f"{len(missed)} of {len(checks)} requirements not met on {result.n_queries} queries:"]
-        lines += [f"  {check.status}: {check.requirement} ({check.found})" for check in missed]
+        lines += [f"  {check.status}: {check.requirement} ({check.found})" for check, _ in missed]
+        for _, requirement in missed:
+            if failing := missed_by(result, requirement):
+                named = name_questions(result, failing)
+                lines.append(f"  {number_of(len(failing), 'query')} missing {requirement.text} alone: {named}")
         raise AssertionError("\n".join([*lines, repr(result)]))
+
+
+_MOST_NAMED = 10
+
+
+def missed_by(result: EvaluationResult, requirement: Requirement) -> list[int]:
+    """Return the places of the queries whose own value misses the bound, the furthest from it first."""
+    columns = {} if result.detail is None else result.detail.values
+    values = columns.get(requirement.key.removeprefix("macro_").removeprefix("micro_"))
+    if values is None:
+        return []
+    places = [place for place in np.flatnonzero(~np.isnan(values)).tolist() if not requirement.holds(values[place])]
+    return sorted(places, key=lambda place: values[place], reverse=requirement.sign.startswith("<"))
+
+
+def name_questions(result: EvaluationResult, places: Sequence[int]) -> str:
+    """Return the ids of queries, or their places where they have none; of many, the first ten."""
+    ids = None if result.detail is None else result.detail.query_ids
+    names = [f"query {place}" if ids is None else one_line(str(ids[place])) for place in places[:_MOST_NAMED]]
+    more = len(places) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more > 0 else "")

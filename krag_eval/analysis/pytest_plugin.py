@@ -1,0 +1,228 @@
+"""Test a retriever with pytest: `@pytest.mark.retrieval(k=5, min_recall=0.8)`.
+
+pytest loads this module in every run, so that it imports the rest of the package when a test needs it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from krag_eval.analysis.gate import Requirement
+    from krag_eval.datasets import EvalSet, Run
+    from krag_eval.evaluation.results import EvaluationResult
+
+_FILES = {"retrieval_evalset": "the question set", "retrieval_run": "the run, which holds what was retrieved"}
+_PART = "retrieval_part"
+_RESULT = "retrieval_result"
+_MOST_EXPLAINED = 3
+_SIGNS = {"min_": ">=", "max_": "<="}
+_READ = pytest.StashKey[dict[Any, Any]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options and the settings of the ini file."""
+    group = parser.getgroup("retrieval", "retrieval (krag-eval)")
+    for name, what in _FILES.items():
+        group.addoption(f"--{name.replace('_', '-')}", metavar="FILE", help=f"File of {what}.")
+        parser.addini(name, f"File of {what}, relative to the ini file.")
+    group.addoption(
+        "--retrieval-per-question",
+        action="store_true",
+        help="Make each question a test of its own in tests marked with `retrieval`.",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker."""
+    config.stash[_READ] = {}
+    config.addinivalue_line(
+        "markers",
+        "retrieval(k, min_METRIC, max_METRIC, by=None, **settings): score the run, and fail if a mean misses a bound.",
+    )
+
+
+@pytest.fixture(scope="session")
+def retrieval_evalset(pytestconfig: pytest.Config) -> EvalSet:
+    """Return the question set that `retrieval_evalset` or `--retrieval-evalset` names."""
+    return _evalset_of(pytestconfig)
+
+
+@pytest.fixture(scope="session")
+def retrieval_run(pytestconfig: pytest.Config, retrieval_evalset: EvalSet) -> Run:
+    """Return the run that `retrieval_run` or `--retrieval-run` names."""
+    from krag_eval.datasets import read_run
+
+    path = _path_of(pytestconfig, "retrieval_run")
+    run: Run = _or_fail(read_run, path, retrieval_evalset)
+    return run
+
+
+@pytest.fixture
+def retrieval_result(
+    request: pytest.FixtureRequest, retrieval_evalset: EvalSet, retrieval_run: Run
+) -> EvaluationResult:
+    """Return the scores of the run, as the marker of the test asks for them."""
+    from krag_eval.evaluation.runs import evaluate_run
+
+    marker = request.node.get_closest_marker("retrieval")
+    if marker is None:
+        pytest.fail("`retrieval_result` needs @pytest.mark.retrieval(k=5, min_recall=0.8) on the test.", pytrace=False)
+    settings, bounds = _or_fail(_read_marker, marker)
+    settings["metrics"] = list(dict.fromkeys(name.partition("@")[0] for name in (b.key for b in bounds)))
+    cached = request.config.stash[_READ]
+    key = (id(retrieval_evalset), id(retrieval_run), repr(settings))
+    if key not in cached:  # the set and the run are kept too, so that their ids stay theirs
+        result = _or_fail(evaluate_run, retrieval_evalset, retrieval_run, **settings)
+        cached[key] = retrieval_evalset, retrieval_run, result
+    scored: EvaluationResult = cached[key][2]
+    return scored
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make each question, or each value of the field `by`, a test of its own where that is asked for."""
+    marker = next(metafunc.definition.iter_markers("retrieval"), None)
+    if marker is None:
+        return
+    settings, _ = _or_fail(_read_marker, marker, keep_by=True)
+    by = "id" if metafunc.config.getoption("retrieval_per_question") else settings.get("by")
+    if by is None:
+        return
+    parts: dict[str, list[int]] = {}
+    for index, question in enumerate(_evalset_of(metafunc.config)):
+        parts.setdefault(str(_or_fail(question.value, by)), []).append(index)
+    metafunc.fixturenames.append(_PART)
+    names = [name if by == "id" else f"{by}={name}" for name in parts]
+    metafunc.parametrize(_PART, list(zip(names, parts.values(), strict=True)), ids=names)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let a marked test have the scores, also where it has no argument for them."""
+    if item.get_closest_marker("retrieval") and isinstance(item, pytest.Function) and _RESULT not in item.fixturenames:
+        item.fixturenames.append(_RESULT)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
+    """Check the bounds of the marker before the body of the test runs."""
+    marker = pyfuncitem.get_closest_marker("retrieval")
+    if marker is None:
+        return
+    funcargs: dict[str, Any] = pyfuncitem.funcargs
+    callspec = getattr(pyfuncitem, "callspec", None)
+    part = None if callspec is None else callspec.params.get(_PART)
+    _check(funcargs[_RESULT], _read_marker(marker)[1], part)
+
+
+def _check(result: EvaluationResult, bounds: list[Requirement], part: tuple[str, list[int]] | None) -> None:
+    import numpy as np
+
+    from krag_eval._utils.formatting import format_value, number_of
+    from krag_eval.analysis.gate import missed_by, name_questions
+
+    where, indices = part or ("all questions", list(range(result.n_queries)))
+    if result.detail is None:  # never so: the run is scored here
+        return
+    messages, missed = [], dict[int, None]()
+    for bound in bounds:
+        values = _or_fail(_values_of, result, bound.key)[indices]
+        values = values[~np.isnan(values)]
+        if not len(values):
+            pytest.skip(f"{bound.key} is undefined for {where}: no question has a value, for example without gold.")
+        mean = float(values.mean())
+        if not bound.holds(mean):
+            wanted = {*indices}
+            these = [index for index in missed_by(result, bound) if index in wanted]
+            missed.update(dict.fromkeys(these))
+            messages.append(
+                f"{where}: {bound.key} = {format_value(mean)}, but {bound.text} is required. "
+                f"{number_of(len(these), 'question')} of {len(values)} miss it: {name_questions(result, these)}"
+            )
+    if messages:
+        shown = [str(result.explain(index)) for index in list(missed)[:_MOST_EXPLAINED]]
+        pytest.fail("\n\n".join([*messages, *shown]), pytrace=False)
+
+
+def _values_of(result: EvaluationResult, key: str) -> Any:
+    result[key]  # raises the error that names the closest key
+    return result.detail.values[key]  # type: ignore[union-attr]
+
+
+def _read_marker(marker: pytest.Mark, *, keep_by: bool = False) -> tuple[dict[str, Any], list[Requirement]]:
+    """Return the settings of `evaluate_run` and the bounds that a marker gives."""
+    from krag_eval._utils.checks import as_number
+    from krag_eval._utils.errors import InvalidInputError, did_you_mean, show
+    from krag_eval.analysis.gate import SCORING_KEYS, Requirement
+    from krag_eval.metrics.names import as_key, read_metrics
+
+    if marker.args:
+        raise InvalidInputError("@pytest.mark.retrieval takes keywords only, such as k=5, min_recall=0.8.")
+    settings: dict[str, Any] = {}
+    bounds = []
+    for name, value in marker.kwargs.items():
+        sign = _SIGNS.get(name[:4])
+        if sign is None:
+            if name not in (known := ["k", "by", *SCORING_KEYS]):
+                near = did_you_mean(name, [*known, "min_recall", "max_redundancy"])
+                raise InvalidInputError(
+                    f"@pytest.mark.retrieval has no setting {name!r}.{near} A bound is min_METRIC or max_METRIC; "
+                    f"the settings are: {', '.join(known)}."
+                )
+            settings[name] = value
+            continue
+        number = as_number(value)
+        if number is None:
+            raise InvalidInputError(f"`{name}` must be a number, got {show(value)}.")
+        read_metrics(name[4:], marker.kwargs.get("k", 1), ("doc_hit",))
+        key = name[4:] if "@" in name else f"{name[4:]}@{marker.kwargs.get('k')}"
+        bounds.append(Requirement(f"{key} {sign} {number:g}", as_key(key), "observed", sign, number))
+    if type(settings.get("k")) not in (int, str):
+        raise InvalidInputError(
+            f"`k` of @pytest.mark.retrieval must be one cut-off such as 5, got {settings.get('k')!r}."
+        )
+    if not bounds:
+        raise InvalidInputError("@pytest.mark.retrieval has no bound. Give one, such as min_recall=0.8.")
+    if not keep_by:
+        settings.pop("by", None)
+    return settings, bounds
+
+
+def _evalset_of(config: pytest.Config) -> EvalSet:
+    from krag_eval.datasets import read_evalset
+
+    path = _path_of(config, "retrieval_evalset")
+    cached = config.stash[_READ]
+    if path not in cached:
+        cached[path] = _or_fail(read_evalset, path)
+    evalset: EvalSet = cached[path]
+    return evalset
+
+
+def _path_of(config: pytest.Config, name: str) -> Path:
+    given, option = config.getoption(name), f"--{name.replace('_', '-')}"
+    named = given or config.getini(name)
+    if not named:
+        pytest.fail(
+            f"No file of {_FILES[name]} is named. Give {option} FILE, write `{name} = FILE` in the ini file of pytest, "
+            f"or define a fixture `{name}`.",
+            pytrace=False,
+        )
+    base = config.invocation_params.dir if given else (config.inipath or config.rootpath / "ini").parent
+    path = Path(base, named)
+    if not path.exists():
+        pytest.fail(f"{option if given else name}: there is no file {path}. Correct the path.", pytrace=False)
+    return path
+
+
+def _or_fail(function: Any, *args: Any, **settings: Any) -> Any:
+    """Call a function; what it refuses fails the test, or its collection, without a traceback."""
+    from krag_eval._utils.errors import KragEvalError
+
+    try:
+        return function(*args, **settings)
+    except KragEvalError as error:
+        message = str(error)
+    pytest.fail(message, pytrace=False)  # out of the handler, whose error would be shown again
