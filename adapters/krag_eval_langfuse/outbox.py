@@ -75,7 +75,7 @@ _SCHEMA = (
     f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {_VERSION}",
 )
-_READ_ONLY, _CORRUPT, _CANNOT_OPEN, _NOT_A_DATABASE = 8, 11, 14, 26
+_BUSY, _READ_ONLY, _CORRUPT, _CANNOT_OPEN, _NOT_A_DATABASE = 5, 8, 11, 14, 26
 _MOST_NUMBERS = 10_000_000
 
 
@@ -382,8 +382,8 @@ class ScoreFile:
                 with self._using("ro") as connection:
                     is_checked = self._check_scores(connection)
             except InvalidInputError as error:
-                if getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF not in (_READ_ONLY, _CANNOT_OPEN):
-                    raise  # otherwise a process was killed while it created the tables
+                if getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF not in (_BUSY, _READ_ONLY, _CANNOT_OPEN):
+                    raise  # otherwise a process was killed while it created the tables, or is closing the file
             finally:
                 self._disconnect()
         with self._using() as connection:
