@@ -83,12 +83,33 @@ class _Worker(SpawnProcess):
         # The new process inherits it.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if can_block else set()
         try:
-            super().start()
+            with _interrupts_afterwards():
+                super().start()
         except Exception as error:
             raise _NotStartedError(str(error)) from error
         finally:
             if can_block:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _interrupts_afterwards() -> Iterator[None]:
+    """Let Ctrl+C end this process only after the block: in the middle, the new one would get half of what it reads.
+
+    Another thread may receive the signal even while this one blocks it, and Python then calls the handler here.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    received: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: received.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if received:
+            handler(signal.SIGINT, None)
 
 
 class _Workers(SpawnContext):

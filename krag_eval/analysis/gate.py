@@ -752,7 +752,7 @@ def assert_retrieval(
         for _, requirement in missed:
             if failing := missed_by(result, requirement):
                 named = name_questions(result, failing)
-                lines.append(f"  {number_of(len(failing), 'query')} missing {requirement.text} alone: {named}")
+                lines.append(f"  {number_of(len(failing), 'query')} with {requirement.key} out of bounds: {named}")
         raise AssertionError("\n".join([*lines, repr(result)]))
 
 

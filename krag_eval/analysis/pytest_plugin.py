@@ -120,12 +120,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
 def _check(result: EvaluationResult, bounds: list[Requirement], part: tuple[str, list[int]] | None) -> None:
     import numpy as np
 
-    from krag_eval._utils.formatting import format_value, number_of
+    from krag_eval._utils.formatting import format_value, number_of, one_line
     from krag_eval.analysis.gate import missed_by, name_questions
 
-    where, indices = part or ("all questions", list(range(result.n_queries)))
-    if result.detail is None:  # never so: the run is scored here
-        return
+    name, indices = part or ("all questions", list(range(result.n_queries)))
+    where = one_line(name)
     messages, missed = [], dict[int, None]()
     for bound in bounds:
         values = _or_fail(_values_of, result, bound.key)[indices]
@@ -147,8 +146,16 @@ def _check(result: EvaluationResult, bounds: list[Requirement], part: tuple[str,
 
 
 def _values_of(result: EvaluationResult, key: str) -> Any:
+    from krag_eval._utils.errors import InvalidInputError
+
     result[key]  # raises the error that names the closest key
-    return result.detail.values[key]  # type: ignore[union-attr]
+    values = None if result.detail is None else result.detail.values.get(key)
+    if values is None:
+        raise InvalidInputError(
+            f"{key} has no value per question, which @pytest.mark.retrieval needs. Bound it in the test itself, "
+            "with the fixture `retrieval_result`."
+        )
+    return values
 
 
 def _read_marker(marker: pytest.Mark, *, keep_by: bool = False) -> tuple[dict[str, Any], list[Requirement]]:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError
-from krag_eval._utils.processes import run_in_processes
+from krag_eval._utils.processes import _Worker, run_in_processes
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="need /proc, which this system lacks")
 
@@ -124,3 +124,29 @@ def test_if_no_process_can_be_started_that_is_told(monkeypatch: pytest.MonkeyPat
 def test_an_error_of_the_system_in_a_call_is_raised_as_it_is() -> None:
     with pytest.raises(FileNotFoundError):
         in_two(missing)
+
+
+def test_ctrl_c_that_another_thread_receives_waits_until_the_new_process_has_what_it_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended, steps = threading.Event(), list[str]()
+
+    def start(self: object) -> None:
+        steps.append("begun")
+        os.kill(os.getpid(), signal.SIGINT)  # this thread blocks it
+        time.sleep(0.1)
+        steps.append("whole")
+
+    monkeypatch.setattr(SpawnProcess, "start", start)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    other = threading.Thread(target=ended.wait)
+    other.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            _Worker().start()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+        ended.set()
+        other.join()
+    assert steps == ["begun", "whole"]

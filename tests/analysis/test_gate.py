@@ -348,7 +348,7 @@ def test_an_assertion_that_fails_is_readable() -> None:
     assert lines[0] == "2 of 3 requirements not met on 4 queries:"
     assert lines[1] == "  fail: observed(recall@2) >= 0.8 (recall@2 = 0.6667, a plain bound without statistics)"
     assert lines[2].startswith("  inconclusive: recall@2 >= 0.9 (recall@2 = 0.6667 (0.0943 to 0.99")
-    assert lines[3] == "  1 query missing observed(recall@2) >= 0.8 alone: query 2"
+    assert lines[3] == "  1 query with recall@2 out of bounds: query 2"
     assert lines[5] == "EvaluationResult of 4 queries"
 
 

@@ -87,6 +87,7 @@ def test_each_value_of_a_field_is_a_test(project: pytest.Pytester) -> None:
         ("min_recall=0.8", "must be one cut-off"),
         ("k=5, min_recall='much'", "`min_recall` must be a number"),
         ("5", "takes keywords only"),
+        ("k=5, min_micro_recall=0.8", "It is called 'recall' here"),
     ],
 )
 def test_wrong_markers_are_refused(project: pytest.Pytester, marker: str, said: str) -> None:

@@ -89,10 +89,10 @@ def test_every_adapter_has_the_extra_of_its_name() -> None:
     assert [extra_of(name) for name in ADAPTERS if extra_of(name) not in EXTRAS] == []
 
 
-def test_the_extra_all_is_all_of_them_but_the_engines() -> None:
+def test_the_extra_all_is_all_of_them_but_pytest_and_the_engines() -> None:
     (everything,) = requirements_of("all")
     assert canonicalize_name(everything.name) == PYPROJECT["project"]["name"]
-    assert sorted(everything.extras) == sorted(set(EXTRAS) - {"all", *ENGINES})
+    assert sorted(everything.extras) == sorted(set(EXTRAS) - {"all", "pytest", *ENGINES})
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -1417,6 +1417,9 @@ ALLOWED = {
     "\n        krag-eval ": "an example in a help text: tests/cli/test_help.py runs each",
     "does not record the source of its retriever": "--fresh is tried on a run that records it",
     "Standard input has no name": "tests/cli/test_dash.py pipes a set, and gives --out",
+    "retrieval(k, min_METRIC": "the form of a marker, in the list of markers that pytest prints",
+    "keywords only, such as k=5, min_recall=0.8": "tests/analysis/test_pytest_plugin.py marks tests with it",
+    "has no bound. Give one, such as min_recall=0.8": "tests/analysis/test_pytest_plugin.py marks tests with it",
     'bad_rows="keep"` shows': "tests/adapters/ray/test_scoring.py and tests/adapters/spark/test_engines.py keep them",
 }
 COMMANDS = [
