@@ -18,7 +18,7 @@ from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import as_number, check_count, check_kind, check_path, describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, did_you_mean, show, with_name
 from krag_eval._utils.files.io import read_whole
-from krag_eval._utils.formatting import format_value, number_of, one_line
+from krag_eval._utils.formatting import as_code, format_value, number_of, one_line
 from krag_eval.analysis.comparison.compare import is_lower_better
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.datasets.run import check_run
@@ -344,25 +344,20 @@ class GateReport:
 
     def to_markdown(self) -> str:
         """Return a Markdown summary for a comment on a pull request."""
-        against = f", compared with {_code(self.baseline)}" if self.baseline else ""
+        against = f", compared with {as_code(self.baseline)}" if self.baseline else ""
         lines = [
             f"### Retrieval gate: {str(self.status).upper()}",
             "",
-            f"{_code(self.run)} on {self.n_queries} questions{against}.",
+            f"{as_code(self.run)} on {self.n_queries} questions{against}.",
             "",
             "| | requirement | slice | found |",
             "|---|---|---|---|",
         ]
         marks = {Status.PASS: "✅ pass", Status.FAIL: "❌ fail", Status.INCONCLUSIVE: "❔ inconclusive"}
         for check in self.sorted_checks():
-            where = "all" if check.where is None else _code(check.where)
-            lines.append(f"| {marks[check.status]} | {_code(check.requirement)} | {where} | {check.found} |")
-        return "\n".join([*lines, "", f"<sub>{_code(self.signature)}</sub>", ""])
-
-
-def _code(text: str) -> str:
-    """Return text as code for a cell of a Markdown table: on one line, without what would end the cell or the code."""
-    return "`" + one_line(text).replace("|", "\\|").replace("`", "'") + "`"
+            where = "all" if check.where is None else as_code(check.where)
+            lines.append(f"| {marks[check.status]} | {as_code(check.requirement)} | {where} | {check.found} |")
+        return "\n".join([*lines, "", f"<sub>{as_code(self.signature)}</sub>", ""])
 
 
 FIGURES = ("error_rate", "missing_rate", "latency_p50", "latency_p95", "latency_p99", "no_answer_empty_share")

@@ -10,7 +10,7 @@ from krag_eval.analysis.comparison import compare as compare_runs
 from krag_eval.analysis.comparison.compare import COMPARED_CUT_OFFS, FIRST
 from krag_eval.cli.files import RunFileOptions, find_baseline, names_of, read_runs
 from krag_eval.cli.options import RunScoringOptions, cut_offs_option, parse_cut_offs, parse_names
-from krag_eval.cli.output import collected_warnings, console, print_notes, put_json
+from krag_eval.cli.output import collected_warnings, console, print_notes, put_json, put_summary
 from krag_eval.datasets.run import by_system, system_of
 
 
@@ -25,6 +25,7 @@ def compare(
     metrics: str = "recall,mrr,ndcg",
     by: str | None = None,
     json_out: Path | None = None,
+    markdown_out: Path | None = None,
     scoring: RunScoringOptions,
     files: RunFileOptions,
     **passed: Annotated[Any, compare_runs, "margin confidence n_bootstrap n_randomisation seed missing"],
@@ -43,6 +44,7 @@ def compare(
         n_bootstrap: Resamples per interval.
         n_randomisation: Rounds per randomisation test.
         seed: The same seed gives the same numbers.
+        markdown_out (--markdown): Write a pull request summary; `-` prints it instead of the tables.
     """
     questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key)
     read = read_runs(runs, questions, files, id_key=scoring.id_key)
@@ -63,5 +65,5 @@ def compare(
             **scoring.settings(),
         )
     print_notes(caught)
-    if not put_json(json_out, comparison.to_json):
+    if not any([put_json(json_out, comparison.to_json), put_summary(markdown_out, comparison.to_markdown)]):
         console().print(repr(comparison), soft_wrap=True)

@@ -8,11 +8,10 @@ from typing import Any
 
 import typer
 
-from krag_eval._utils.files.io import write_atomically
-from krag_eval._utils.formatting import escape_controls, number_of
+from krag_eval._utils.formatting import number_of
 from krag_eval.analysis.gate import GateReport, check_gate, read_policy
 from krag_eval.cli.files import RunFileOptions
-from krag_eval.cli.output import console, print_indented, put_json
+from krag_eval.cli.output import console, print_indented, put_json, put_summary
 
 
 def gate(
@@ -41,13 +40,8 @@ def gate(
     questions = files.evalset(evalset)
     against = None if baseline is None else files.run(baseline, questions)
     report = check_gate(questions, files.run(run, questions), demands, baseline=against)
-    if markdown_out is not None and str(markdown_out) != "-":
-        write_atomically(markdown_out, [report.to_markdown()])
-    if not put_json(json_out, report.to_dict):
-        if str(markdown_out) == "-":
-            print(escape_controls(report.to_markdown()), end="")
-        else:
-            _print(report)
+    if not any([put_json(json_out, report.to_dict), put_summary(markdown_out, report.to_markdown)]):
+        _print(report)
     raise typer.Exit(report.exit_code)
 
 

@@ -310,3 +310,14 @@ def _grid(table: Table, columns: Sequence[int], width: int) -> Grid:
     for row in table.rows:
         grid.add_row(*(Text(one_line(row[at].text), style=_STYLES.get(row[at].tone or "", "")) for at in columns))
     return grid
+
+
+def put_summary(out: Path | None, make: Callable[[], str]) -> bool:
+    """Print or write what `--markdown` asks for; the arguments, the result and the errors are those of `put_json`."""
+    if out is None:
+        return False
+    if str(out) == "-":
+        print(escape_controls(make()), end="")
+        return True
+    write_atomically(out, [make()])
+    return False

@@ -13,6 +13,7 @@ from krag_eval._utils.errors import UnknownMetricError, did_you_mean
 from krag_eval._utils.formatting import (
     UNDEFINED,
     aligned,
+    as_code,
     display_width,
     format_difference,
     format_mean,
@@ -315,6 +316,13 @@ class Comparison(ComparedByFields):
         """The worst of `worst_slices` over all systems; None where there are no slices."""
         return min(self.worst_slices.values(), key=self._rank, default=None)
 
+    def losing_slices(self) -> list[ComparisonRow]:
+        """Return each slice that seems to have lost, at the metric where it lost most, the worst first."""
+        worst: dict[tuple[str, str | None, str | None], ComparisonRow] = {}
+        for row in sorted((row for row in self.slices if row.n and (row.gain or 0.0) < 0), key=self._rank):
+            worst.setdefault((row.system, row.field, row.value), row)
+        return list(worst.values())
+
     def _rank(self, row: ComparisonRow) -> tuple[bool, float]:
         at_most = row.gain_at_most or 0.0
         lost = at_most if at_most < 0 else row.gain or 0.0
@@ -344,6 +352,14 @@ class Comparison(ComparedByFields):
         return data_frame(
             [row.to_dict() for row in (*(self.pairs or self.rows), *self.slices)], "comparison.to_pandas()"
         )
+
+    def to_markdown(self) -> str:
+        """Return a Markdown summary for a comment on a pull request: the verdict, the table, slices and questions.
+
+        It stays below 20,000 characters: of many rows, slices and questions it has the first, and says how many more
+        there are.
+        """
+        return "\n".join([*_markdown(self), ""])
 
     def report(
         self,
@@ -534,6 +550,96 @@ def describe_transitions(comparison: Comparison, system: str) -> Iterator[str]:
     ):
         why = ", ".join(f"{t.count} {t.before if t.after == _FOUND else t.after}" for t in parts)
         yield f"gold documents {title}: {sum(t.count for t in parts)}{f' ({why})' if why else ''}"
+
+
+_MOST_ROWS, _MOST_SLICES, _MOST_QUESTIONS = 40, 5, 10
+_MARKS = {Outcome.WORSE: "❌ ", Outcome.BETTER: "✅ ", Outcome.SAME: "", Outcome.UNRESOLVED: "❔ "}
+
+
+def headline(comparison: Comparison) -> str:
+    """Return what the comparison comes to, in one sentence: what is worse, what is better, or what cannot be said."""
+    rows = comparison.pairs or comparison.rows
+    parts = []
+    for outcome in (Outcome.WORSE, Outcome.BETTER):
+        named = [row for row in rows if row.outcome is outcome]
+        by_pair: dict[tuple[str, str], list[str]] = {}
+        for row in named[:_MOST_QUESTIONS]:
+            by_pair.setdefault((row.system, row.baseline), []).append(row.key)
+        parts += [
+            f"{_code(system)} is {outcome} than {_code(baseline)} in {', '.join(keys)}"
+            for (system, baseline), keys in by_pair.items()
+        ]
+        if len(named) > _MOST_QUESTIONS:
+            parts.append(f"{len(named) - _MOST_QUESTIONS} more are {outcome}")
+    if parts:
+        return "; ".join(parts)
+    if all(row.outcome is Outcome.SAME for row in rows):
+        return f"no difference larger than {comparison.margin:g}"
+    return f"cannot be resolved with {number_of(comparison.n_queries, 'question')}"
+
+
+def _markdown(comparison: Comparison) -> Iterator[str]:
+    rows = comparison.pairs or comparison.rows
+    yield f"### Retrieval: {headline(comparison)}"
+    yield from (
+        "",
+        f"{number_of(comparison.n_queries, 'question')}, {100 * comparison.confidence:.6g} % intervals.",
+        "",
+    )
+    pairs = {(row.baseline, row.system) for row in rows}
+    names = {pair: "" if len(pairs) == 1 else f"{_code(pair[1])} against {_code(pair[0])}: " for pair in pairs}
+    yield from _markdown_rows(rows[:_MOST_ROWS], [names[row.baseline, row.system] + row.key for row in rows])
+    if len(rows) > _MOST_ROWS:
+        yield from ("", f"{len(rows) - _MOST_ROWS} more rows are not shown.")
+    for name, n in comparison.errors.items():
+        if n:
+            yield from ("", f"⚠️ {_code(name)}: {number_of(n, 'retrieval')} failed, counted as nothing retrieved.")
+    slices = comparison.losing_slices()[:_MOST_SLICES]
+    if slices:
+        labels = [f"{_code(_label(row, with_field=True))}, {number_of(row.n, 'question')}: {row.key}" for row in slices]
+        yield from ("", "**Worst slices**, each at the metric where it lost most", "", *_markdown_rows(slices, labels))
+    for system in () if comparison.pairs else comparison.systems[:3]:
+        yield from _markdown_questions(comparison, system)
+    yield from ("", f"<sub>{_code(comparison.signature)}</sub>")
+
+
+def _markdown_rows(rows: Sequence[ComparisonRow], labels: Sequence[str]) -> Iterator[str]:
+    yield "| | before | after | difference | interval | p | won/lost | |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for label, row in zip(labels, rows, strict=False):
+        *cells, _ = _cells(row)
+        yield f"| {' | '.join([label, *cells])} | {row.wins}/{row.losses} | {_MARKS[row.outcome]}{row.verdict} |"
+
+
+def _markdown_questions(comparison: Comparison, system: str) -> Iterator[str]:
+    """Yield the questions whose value of the first key changed most, losses first."""
+    key = comparison.keys[0]
+    less = -1 if comparison[system, key].lower_is_better else 1
+    details = [comparison.results[name].detail for name in (comparison.baseline, system)]
+    columns = [detail.values[key].tolist() for detail in details if detail is not None]
+    changes = [
+        (less * (after - before), place, before, after)
+        for place, (before, after) in enumerate(zip(*columns, strict=True))
+        if abs(after - before) > 0  # not where one is undefined, which is NaN
+    ]
+    if not changes:
+        return
+    changes.sort(key=lambda change: (-abs(change[0]), change[0], change[1]))
+    shown = sorted(changes[:_MOST_QUESTIONS])
+    named = "" if len(comparison.systems) == 1 else f" of {_code(system)}"
+    yield from ("", f"<details><summary>{number_of(len(changes), 'question')}{named} changed in {key}</summary>", "")
+    yield from ("| question | before | after |", "|---|---|---|")
+    for _, place, before, after in shown:
+        query = comparison.results[system].query_result(place)
+        names = [name for name in (query.id, query.query) if name is not None] or [f"query {place}"]
+        yield f"| {' '.join(map(_code, names))} | {format_mean(before)} | {format_mean(after)} |"
+    if len(changes) > len(shown):
+        yield f"| and {len(changes) - len(shown)} more | | |"
+    yield from ("", "</details>")
+
+
+def _code(text: str) -> str:
+    return as_code(shorten(one_line(text), WIDTH))
 
 
 def _wrap(text: str, indent: str = "") -> list[str]:
