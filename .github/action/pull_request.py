@@ -29,7 +29,7 @@ def score() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     baseline = find_baseline(run, folder)
     summary, results, report = folder / "summary.md", folder / "results.json", folder / "report.html"
-    texts = []
+    texts, status = [], ""
     if command == "gate":
         if not setting("POLICY"):
             stop("`gate` needs `policy`, a TOML file with the requirements.")
@@ -127,7 +127,8 @@ def fit(text: str, link: str) -> str:
 
 def is_mine(one: dict[str, Any], marker: str) -> bool:
     """Whether a bot wrote this comment, and it begins with the marker: a person may have quoted it."""
-    return one["user"]["type"] == "Bot" and one["body"].startswith(marker)
+    is_bot: bool = one["user"]["type"] == "Bot"
+    return is_bot and str(one["body"]).startswith(marker)
 
 
 def comments(address: str) -> Iterator[dict[str, Any]]:

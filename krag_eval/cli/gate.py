@@ -11,7 +11,7 @@ import typer
 from krag_eval._utils.formatting import number_of
 from krag_eval.analysis.gate import GateReport, check_gate, read_policy
 from krag_eval.cli.files import RunFileOptions
-from krag_eval.cli.output import console, print_indented, put_json, put_summary
+from krag_eval.cli.output import console, print_indented, put_json_and_markdown
 
 
 def gate(
@@ -40,7 +40,7 @@ def gate(
     questions = files.evalset(evalset)
     against = None if baseline is None else files.run(baseline, questions)
     report = check_gate(questions, files.run(run, questions), demands, baseline=against)
-    if not any([put_json(json_out, report.to_dict), put_summary(markdown_out, report.to_markdown)]):
+    if not put_json_and_markdown(json_out, report.to_dict, markdown_out, report.to_markdown):
         _print(report)
     raise typer.Exit(report.exit_code)
 

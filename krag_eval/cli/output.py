@@ -312,12 +312,15 @@ def _grid(table: Table, columns: Sequence[int], width: int) -> Grid:
     return grid
 
 
-def put_summary(out: Path | None, make: Callable[[], str]) -> bool:
-    """Print or write what `--markdown` asks for; the arguments, the result and the errors are those of `put_json`."""
-    if out is None:
-        return False
-    if str(out) == "-":
-        print(escape_controls(make()), end="")
+def put_json_and_markdown(
+    json_out: Path | None, make_json: Callable[[], object], markdown_out: Path | None, make_markdown: Callable[[], str]
+) -> bool:
+    """Print or write what `--json` and `--markdown` ask for; return whether one was printed, as `put_json` does."""
+    if markdown_out is not None and str(markdown_out) != "-":
+        write_atomically(markdown_out, [make_markdown()])
+    if put_json(json_out, make_json):
         return True
-    write_atomically(out, [make()])
-    return False
+    if markdown_out is None or str(markdown_out) != "-":
+        return False
+    print(escape_controls(make_markdown()), end="")
+    return True

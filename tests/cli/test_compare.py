@@ -13,6 +13,7 @@ import pytest
 from krag_eval import EvalSet, Run, RunRow, read_run, write_evalset, write_run
 from krag_eval._utils.formatting import display_width, shorten
 from krag_eval.analysis.comparison import compare
+from krag_eval.analysis.comparison.result import headline
 from krag_eval.cli import main
 
 SCRIPT = Path(sys.executable).with_name("krag-eval")
@@ -112,6 +113,31 @@ def test_json_goes_into_a_file_beside_the_tables(
     assert krag_eval(["compare", *files, "--metrics", "all", "--k", "2", "--json", str(out)], monkeypatch) == 0
     assert json.loads(out.read_text(encoding="utf-8"))["systems"] == ["broken"]
     assert "hit_rate_all@2" in capsys.readouterr().out
+
+
+def test_markdown_is_printed_or_written(
+    files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = compare(RUNS, SET, k=2).to_markdown()
+    out, json_out = tmp_path / "out.md", tmp_path / "out.json"
+    assert krag_eval(["compare", *files, "--k", "2", "--json", "-", "--markdown", str(out)], monkeypatch) == 0
+    assert json.loads(capsys.readouterr().out)["systems"] == ["broken"]
+    assert out.read_text(encoding="utf-8") == text
+    assert krag_eval(["compare", *files, "--k", "2", "--json", str(json_out), "--markdown", "-"], monkeypatch) == 0
+    assert capsys.readouterr().out == text
+    assert json_out.exists()
+    first = text.splitlines()[0]
+    assert first == "### Retrieval: `broken` is worse than `bm25` in recall@2, mrr@2, ndcg@2"
+    assert "| `type = 부정`, 20 questions: " in text
+
+
+def test_what_cannot_be_resolved_is_no_verdict() -> None:
+    same = compare({"a": RUNS["bm25"], "b": RUNS["bm25"]}, SET, k=2)
+    assert headline(same) == "cannot be resolved with 40 questions"
+    assert "<details>" not in same.to_markdown()
+    assert "Worst slices" not in same.to_markdown()
+    pairs = compare({**RUNS, "again": RUNS["broken"]}, SET, k=2, baseline=None)
+    assert headline(pairs).startswith("`broken` is worse than `bm25` in recall@2, mrr@2, ndcg@2; `again` is worse than")
 
 
 def test_warnings_go_to_stderr_with_the_name_of_the_run(

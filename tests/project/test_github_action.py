@@ -26,7 +26,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 from krag_eval import Document, EvalSet, Run, RunRow, compare
 

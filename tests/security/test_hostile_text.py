@@ -165,6 +165,7 @@ COMMANDS: list[list[str]] = [
     ["compare", SET, RUN, OTHER],
     ["compare", SET, RUN, OTHER, "--by", "type", "--json", "-"],
     ["compare", SET, RUN, OTHER, "--by", FILE],
+    ["compare", SET, RUN, OTHER, "--by", "type", "--markdown", "-"],
     ["plan", SET, RUN, OTHER],
     ["plan", SET, RUN, "--json", "-"],
     ["report", SET, RUN, OTHER],
@@ -359,6 +360,43 @@ def test_a_markdown_comment_of_the_gate_has_no_markup_of_others() -> None:
     assert sorted(tag for tag in tags if not tag.startswith("/")) == expected
     assert "<code>recall@1 &gt; 0.5</code>" in page
     assert page.count("<td>") == 4
+
+
+def test_a_markdown_summary_of_a_comparison_has_no_markup_of_others() -> None:
+    hostile = "`|<img src=x> [a](http://b) @you\u202e\n# c"
+    evalset = krag_eval.EvalSet(
+        [{"id": f"{hostile}{n}", "question": hostile, "gold_chunk_ids": ["a"], "type": hostile} for n in range(2)]
+    )
+    runs = [
+        krag_eval.Run.of(
+            name,
+            [
+                krag_eval.RunRow(query_id=one.id, retrieved=(krag_eval.Document(id=id_),))
+                for one, id_ in zip(evalset, found, strict=True)
+            ],
+        )
+        for name, found in ((f"b{hostile}", "aa"), (f"r{hostile}", "ax"), (f"s{hostile}", "xa"))
+    ]
+    markdown = krag_eval.compare({run.name: run for run in runs}, evalset, by="type").to_markdown()
+    page = MarkdownIt("commonmark").enable("table").render(markdown)
+    tags = set(re.findall(r"<(\w+)", page))
+    assert tags == {
+        "code",
+        "details",
+        "h3",
+        "p",
+        "strong",
+        "sub",
+        "summary",
+        "table",
+        "tbody",
+        "td",
+        "th",
+        "thead",
+        "tr",
+    }
+    assert "&lt;img src=x&gt;" in page
+    assert page.count("<h3>") == 1
 
 
 def test_one_line_is_one_line() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -626,7 +627,8 @@ def _markdown_questions(comparison: Comparison, system: str) -> Iterator[str]:
         return
     changes.sort(key=lambda change: (-abs(change[0]), change[0], change[1]))
     shown = sorted(changes[:_MOST_QUESTIONS])
-    named = "" if len(comparison.systems) == 1 else f" of {_code(system)}"
+    # Markdown is not read within a summary, HTML is.
+    named = "" if len(comparison.systems) == 1 else f" of {html.escape(shorten(one_line(system), WIDTH))}"
     yield from ("", f"<details><summary>{number_of(len(changes), 'question')}{named} changed in {key}</summary>", "")
     yield from ("| question | before | after |", "|---|---|---|")
     for _, place, before, after in shown:
