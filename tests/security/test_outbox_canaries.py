@@ -181,7 +181,7 @@ def test_wire_langfuse_resend_prints_none(
         server.choose = lambda number, status=status, said=said: Fault(status, {"message": said})  # type: ignore[misc]
         for form in ("", "--json -"):
             with caplog.at_level(logging.DEBUG, logger="krag_eval"):
-                code, out, err = command(f"langfuse-resend langfuse.outbox --timeout 0.2 {form}")
+                code, out, err = command(f"langfuse-resend langfuse.outbox --timeout 1 {form}")
             assert code == 1
             assert f"HTTP {status}" in out
             assert leaks(out + err + caplog.text) == []
