@@ -38,13 +38,13 @@ def score() -> None:
         status = json.loads(results.read_text("utf-8"))["status"]
     elif not baseline:
         stop("`compare` needs `baseline`, a run file, or `baseline-ref`, a branch or commit that holds one.")
-    if baseline:
-        compared = results if command == "compare" else folder / "comparison.json"
+    if command == "compare":
         more = shlex.split(setting("ARGUMENTS"))
-        texts.append(ask(["compare", evalset, baseline, run, *more], compared, folder, accepted=(0,)))
-        if command == "compare":
-            found = {row["outcome"] for row in json.loads(results.read_text("utf-8"))["rows"]}
-            status = next(outcome for outcome in _OUTCOMES if outcome in found)
+        texts.append(ask(["compare", evalset, baseline, run, *more], results, folder, accepted=(0,)))
+        found = {row["outcome"] for row in json.loads(results.read_text("utf-8"))["rows"]}
+        status = next(outcome for outcome in _OUTCOMES if outcome in found)
+    elif baseline:
+        texts.append(compare_as_policy_says(evalset, baseline, run))
     summary.write_text("\n".join(texts), "utf-8")
     outputs = {"status": status, "summary": summary, "results": results}
     if setting("REPORT") == "true":
@@ -72,6 +72,21 @@ def find_baseline(run: str, folder: Path) -> str:
     kept = folder / (re.sub(r"[^\w.-]", "-", reference) + "".join(Path(path).suffixes[-2:]))
     kept.write_bytes(shown.stdout)
     return str(kept)
+
+
+def compare_as_policy_says(evalset: str, baseline: str, run: str) -> str:
+    """Return the comparison of both runs in Markdown, scored with the settings of the policy."""
+    from krag_eval import KragEvalError, compare, read_evalset, read_run
+    from krag_eval.analysis.gate import read_policy
+
+    try:
+        questions = read_evalset(evalset)
+        before, after = read_run(baseline, questions), read_run(run, questions)
+        first = f"{before.name} (baseline)" if before.name == after.name else before.name
+        scoring = read_policy(setting("POLICY")).scoring
+        return compare({first: before, after.name: after}, questions, **scoring).to_markdown()
+    except KragEvalError as error:
+        stop(str(error))
 
 
 def ask(arguments: list[str], results: Path, folder: Path, *, accepted: tuple[int, ...]) -> str:

@@ -234,6 +234,23 @@ def test_a_pull_request_has_one_comment_which_later_runs_change(checkout: Path, 
     assert api.asked[-1] == "PATCH /repos/me/rag/issues/comments/150"
 
 
+def test_a_gate_and_its_comparison_score_as_the_policy_says(checkout: Path, api: Comments) -> None:
+    texts = [{"id": f"q{place}", "question": "?", "gold": [{"text": f"text {place} of nine"}]} for place in range(40)]
+    (checkout / "set.jsonl").write_text(lines(texts))
+    (checkout / "gate.toml").write_text(POLICY + '[scoring]\nmatch_method = "text"\n')
+    (checkout / "old").mkdir()
+    for name, found in (("run", 10), ("old/run", 40)):
+        rows = [
+            {"query_id": f"q{place}", "retrieved": [{"text": f"text {place} of nine" if place < found else "other"}]}
+            for place in range(40)
+        ]
+        (checkout / f"{name}.jsonl").write_text(lines(rows))
+    job = run_action(checkout, api, {}, **GATE, baseline="old/run.jsonl")
+    assert (job.code, job.outputs["status"]) == (1, "fail")
+    assert "### Retrieval: `run` is worse than `run (baseline)` in recall@10" in job.summary
+    assert job.summary.count("match:text") == 2
+
+
 def test_a_push_is_judged_and_has_no_comment(checkout: Path, api: Comments) -> None:
     job = run_action(checkout, api, {"ref": "refs/heads/main"}, **COMPARE, arguments="--k 1 --metrics recall --by type")
     assert (job.code, job.outputs["status"], api.asked) == (0, "worse", [])
