@@ -128,7 +128,7 @@ def comment() -> None:
                 "from forks never have it."
             )
         print(f"::warning::No comment was written: the API answered {error.code} {error.reason}.{why}")
-    except OSError as error:  # a URLError or a timeout
+    except (OSError, ValueError) as error:  # a URLError, a timeout, or a proxy's page instead of JSON
         print(f"::warning::No comment was written: {error}.")
 
 

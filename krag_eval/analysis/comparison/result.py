@@ -357,8 +357,8 @@ class Comparison(ComparedByFields):
     def to_markdown(self) -> str:
         """Return a Markdown summary for a comment on a pull request: the verdict, the table, slices and questions.
 
-        It stays below 20,000 characters: of many rows, slices and questions it has the first, and says how many more
-        there are.
+        Of many rows and questions it has the first and says how many more there are, and of the slices the five worst,
+        so that it fits into a comment of GitHub, which may have 65,536 characters.
         """
         return "\n".join([*_markdown(self), ""])
 
