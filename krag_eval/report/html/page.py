@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 
-# Joined to one script, in this order.
+# Each joined to one, in this order.
 SCRIPTS = ("data", "dom", "words", "filters", "list", "documents", "outcomes", "query", "controls", "main")
+STYLES = ("report",)
 _FOLDER = resources.files(__package__) / "templates"
 
 
@@ -57,7 +58,7 @@ def html_page(report: Report) -> str:
 def html_parts(report: Report) -> Iterator[str]:
     """Yield the page in parts, because a page with many texts is large."""
     template = _template()
-    script, style = _script(), _read("report.css")
+    script, style = _script(), "\n".join(_read(f"{name}.css") for name in STYLES)
     yield from template.generate(
         report=report,
         sections=sections_of(report),
