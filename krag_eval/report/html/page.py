@@ -31,6 +31,7 @@ from krag_eval.evaluation.results import Detail
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.metrics.judgments import repeats_of
 from krag_eval.metrics.spans import Parts
+from krag_eval.report.html.cut_offs import cut_off_columns
 from krag_eval.report.plots import figures_of
 from krag_eval.report.records import Report, ReportedSystem
 from krag_eval.report.sections import sections_of
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 
 # Each joined to one, in this order.
-SCRIPTS = ("data", "dom", "words", "filters", "list", "documents", "outcomes", "query", "controls", "main")
+SCRIPTS = ("data", "dom", "words", "filters", "metrics", "list", "documents", "outcomes", "query", "controls", "main")
 STYLES = ("report",)
 _FOLDER = resources.files(__package__) / "templates"
 
@@ -332,6 +333,7 @@ def payload(report: Report) -> Iterator[tuple[str, Any]]:
     texts = Texts()
     details = Details(report, texts)
     yield "overview", _overview(report, details)
+    yield "cut-offs", cut_off_columns(report)
     yield "details", details.columns()
     starts = [0]
     for number, block in enumerate(texts.blocks()):

@@ -39,12 +39,12 @@ function* allTexts() {
 const metrics = new Map(overview.metrics.map((metric) => [metric.key, metric]));
 
 function valueOf(key, system, query) {
-  const column = metrics.get(key).systems[system];
+  const column = metricOf(key).systems[system];
   return column.values[column.of[query]];
 }
 
 function printedValue(key, system, query) {
-  const column = metrics.get(key).systems[system];
+  const column = metricOf(key).systems[system];
   return column.texts[column.of[query]];
 }
 

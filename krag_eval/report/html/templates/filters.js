@@ -13,6 +13,7 @@ const state = {
   one: 0,
   other: overview.systems.length > 1 ? 1 : null,
   keys: overview.shown,
+  k: null, // the cut-off that the reader chose
   sort: { column: "place", isDescending: false },
 };
 
