@@ -14,10 +14,11 @@ from krag_eval._utils.formatting import format_value
 from krag_eval.report import build_report
 from krag_eval.report.html.cut_offs import METRICS, cut_off_columns
 from krag_eval.report.html.page import json_in_script, payload
-from tests.support.page_cases import from_lists, many, page_of
+from tests.support.page_cases import from_lists, many, page_of, write_page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from playwright.sync_api import Page
 
@@ -89,6 +90,50 @@ def test_means_and_micro_values_of_some_queries_are_those_of_python(page: Page) 
 def part(actual: list[Any], predicted: list[Any], chosen: Sequence[int]) -> Any:
     """The evaluation of some of the queries."""
     return evaluate([actual[i] for i in chosen], [predicted[i] for i in chosen], k=4, match_method="containment")
+
+
+def test_the_slider_moves_the_list_the_means_and_the_open_query(page: Page, tmp_path: Path) -> None:
+    actual = [["a"], ["b"], ["c", "d"]]
+    predicted = [["a", "x"], ["x", "y", "b"], ["d", "x", "y", "z"]]
+    result = evaluate(actual, predicted, k=[1, 4], metrics=["recall", "mrr"], query_ids=["q0", "q1", "q2"])
+    page.goto(write_page(tmp_path, build_report({"only": result})))
+    assert page.locator("#krag-means-table td").all_inner_texts() == ["0.8333", "0.7778", "0.7500"]
+    page.locator("#krag-cut-off").fill("2")
+    expected = evaluate(actual, predicted, k=2, metrics=["recall", "mrr"])
+    means = [format_value(expected[key]) for key in ("recall@2", "mrr@2", "micro_recall@2")]
+    assert page.locator("#krag-means-table td").all_inner_texts() == means
+    assert "at k = 2" in page.inner_text("#krag-means-of")
+    assert page.locator("#krag-head .name").all_inner_texts() == ["Id", "Gold", "recall@2", "mrr@2", "Misses"]
+    assert row_of(page, "q1") == ["q1", "1", "0.0000", "0.0000", "ranked_below_k"]
+    assert row_of(page, "q0")[-1] == "–"
+    page.click("#krag-rows [data-query='1']")
+    assert "found at rank 3, below 2" in page.inner_text("#krag-query .fates")
+    assert page.locator("#krag-query .beyond").all_inner_texts()[0].startswith("3")
+    page.keyboard.press("Escape")
+    page.locator("#krag-cut-off").fill("3")
+    assert row_of(page, "q1")[-1] == "–"
+    assert row_of(page, "q2")[-1] == "never_retrieved"
+    page.click("#krag-cut-off-reset")
+    assert page.locator("#krag-means-table td").all_inner_texts() == ["0.8333", "0.7778", "0.7500"]
+    page.fill("#krag-text", "q1")
+    page.wait_for_timeout(250)
+    assert page.locator("#krag-means-table td").all_inner_texts() == ["1.0000", "0.3333", "1.0000"]
+    assert "Means over 1 listed query" in page.inner_text("#krag-means-of")
+
+
+def row_of(page: Page, query: str) -> list[str]:
+    """The cells of the row of a query."""
+    row = page.locator("#krag-rows [role=row]").filter(has=page.get_by_text(query, exact=True))
+    return row.locator("[role=gridcell]").all_inner_texts()
+
+
+def test_causes_at_another_cut_off_are_of_the_same_gold_as_in_python(page: Page) -> None:
+    actual, predicted = drawn(13, 150)
+    load(page, from_lists(actual, predicted, k=4, match_method="containment"))
+    for k in (1, 2, 6):
+        missed = page.evaluate("(k) => { state.k = k; return EVERY.map((query) => missedAt(0, query) > 0); }", k)
+        result = evaluate(actual, predicted, k=k, metrics="hit_rate_all", match_method="containment")
+        assert missed == [row.values[f"hit_rate_all@{k}"] == 0 for row in result.per_query]
 
 
 def test_ties_are_rounded_as_python_does(page: Page) -> None:

@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 
 # Each joined to one, in this order.
-SCRIPTS = ("data", "dom", "words", "filters", "metrics", "list", "documents", "outcomes", "query", "controls", "main")
-STYLES = ("report",)
+SCRIPTS = ("data", "dom", "words", "filters", "metrics", "list", "documents", "outcomes", "query", "means", "controls", "main")
+STYLES = ("report", "means")
 _FOLDER = resources.files(__package__) / "templates"
 
 

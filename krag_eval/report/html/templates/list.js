@@ -25,7 +25,7 @@ function columns() {
     made.push({ column: "question", title: "Question", least: 15, share: 3, fill: (q) => textCell(questionOf(q) ?? "", { lang: "" }) });
   }
   made.push({ column: "nGold", title: "Gold", least: 4, isNumber: true, fill: (q) => String(overview.nGold[q]) });
-  made.push(...state.keys.flatMap(valueColumns));
+  made.push(...shownKeys().flatMap(valueColumns));
   made.push({ column: "causes", title: "Misses", least: 14, share: 1, fill: missesCell });
   return made;
 }
@@ -34,13 +34,13 @@ function columns() {
 function valueColumns(key) {
   const made = (state.other === null ? ["one"] : ["one", "other"]).map((which) => ({
     column: `${which}:${key}`,
-    title: key,
+    title: atCutOff(key),
     of: overview.systems.length > 1 ? overview.systems[state[which]] : null,
     fill: (q) => printedValue(key, state[which], q),
   }));
   if (state.other !== null) {
     const fill = (q) => differenceCell(differenceOf(key, state.one, state.other, q));
-    made.push({ column: `difference:${key}`, title: key, of: "difference", fill });
+    made.push({ column: `difference:${key}`, title: atCutOff(key), of: "difference", fill });
   }
   return made.map((value) => ({ ...value, least: 7, isNumber: true }));
 }
@@ -105,6 +105,7 @@ function update() {
     shown.length === overview.n ? plural(overview.n, "query", "queries") : `${counted(shown.length)} of ${plural(overview.n, "query", "queries")}`;
   list.scrollTop = Math.min(list.scrollTop, Math.max(0, active * ROW_HEIGHT));
   drawRows();
+  drawMeans();
 }
 
 function drawRows() {

@@ -48,6 +48,7 @@ function startNotices() {
 startTheme();
 startNotices();
 byId("browser").hidden = false;
+startMeans();
 startControls();
 startList();
 startQuery();

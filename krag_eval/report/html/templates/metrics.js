@@ -11,6 +11,9 @@ function atCutOff(key) {
   return k !== undefined && judged.names.includes(name) ? `${name}@${state.k}` : key;
 }
 
+// The chosen columns; of those that show the same at the chosen cut-off, the first.
+const shownKeys = () => state.keys.filter((key, i, keys) => keys.findIndex((other) => atCutOff(other) === atCutOff(key)) === i);
+
 const computed = new Map();
 
 // The columns of a metric by system. What Python has computed is taken as it is.
@@ -23,6 +26,28 @@ function metricOf(key) {
   }
   return computed.get(wanted);
 }
+
+const BELOW_K = overview.causes.findIndex(({ key }) => key === "ranked_below_k");
+const CROWDED_OUT = overview.causes.findIndex(({ key }) => key === "crowded_out");
+
+// The causes of a query's misses as bits. At another cut-off than the report's, what ranks below it is missed for that.
+function missedAt(system, query) {
+  const bits = overview.missed[system][query];
+  if (state.k === null) return bits;
+  const ranks = judged.systems[system].gold.rank.slice(offsets[query], offsets[query + 1]);
+  const others = bits & ~((1 << BELOW_K) | (1 << CROWDED_OUT));
+  return ranks.some((rank) => rank > state.k) ? others | (1 << BELOW_K) : others;
+}
+
+// The same of one gold document; `found` is the number of what is no miss.
+function causeAt(cause, rank, found) {
+  const isRanked = cause === found || cause === BELOW_K || cause === CROWDED_OUT;
+  if (state.k === null || !isRanked) return cause;
+  return rank <= state.k ? found : BELOW_K;
+}
+
+const cutOff = () => state.k ?? overview.k;
+const isBeyond = (rank) => judged !== null && cutOff() !== null && rank > cutOff();
 
 function columnAt(name, k, system) {
   const formula = FORMULAS[name.split("(")[0]];

@@ -72,7 +72,7 @@ function legendOf(shared) {
 function fateOf(system, place) {
   const { cause, rank, method, similarity } = details().systems[system].gold;
   return {
-    cause: cause[place],
+    cause: causeAt(cause[place], rank[place], FOUND),
     rank: rank[place],
     method: method[place] === NONE ? null : details().methods[method[place]] ?? null,
     similarity: similarity[place] === NONE ? null : details().similarities[similarity[place]],
@@ -86,7 +86,7 @@ function fateLine({ cause, method, similarity }, repeat, where) {
   if (cause === FOUND) return [badge("good", "\u2713", `found at ${where}`), make("span", { class: "quiet" }, how)];
   const { key, text } = overview.causes[cause];
   if (key === NOT_CITED) return [badge("bad", "\u2715", key), ` found at ${where}, and cited nowhere`, make("span", { class: "quiet" }, how)];
-  if (BELOW.has(key)) return [badge("bad", "\u2715", key), ` found at ${where}, below ${overview.k}`, make("span", { class: "quiet" }, how)];
+  if (BELOW.has(key)) return [badge("bad", "\u2715", key), ` found at ${where}, below ${cutOff()}`, make("span", { class: "quiet" }, how)];
   return [badge("bad", "\u2715", key), SPEAKS_FOR_ITSELF.has(key) ? "" : ` ${text}`];
 }
 
@@ -118,7 +118,13 @@ function rankCard(system, query, retrieved, known, moved) {
   const scored = score[retrieved.place] === NONE ? null : make("span", { class: "quiet" }, `score ${details().scores[score[retrieved.place]]}`);
   const title = make("h4", {}, make("span", { class: "rank" }, String(retrieved.within)), documentId(retrieved), scored, moved);
   const line = make("p", { class: "earned" }, earned(credit[retrieved.place], repeat[retrieved.place] && rankName(system, query, repeat[retrieved.place]), matches.length > 0), " ", ...matched(matches));
-  return make("li", { class: credit[retrieved.place] ? "card hit" : "card", "data-rank": retrieved.rank }, title, line, textBlock(retrieved.text, known, partsOf(details().systems[system].ranks, retrieved.place, false)));
+  return make("li", { class: classesOfRank(retrieved.rank, credit[retrieved.place]), "data-rank": retrieved.rank }, title, line, textBlock(retrieved.text, known, partsOf(details().systems[system].ranks, retrieved.place, false)));
+}
+
+// Below the cut-off a card is faint, and a line is drawn above the first of these.
+function classesOfRank(rank, credit) {
+  const place = isBeyond(rank) ? (isBeyond(rank - 1) ? " beyond" : " beyond first") : "";
+  return `card${credit ? " hit" : ""}${place}`;
 }
 
 function earned(credit, repeat, isMatch) {

@@ -106,7 +106,7 @@ function errorOf(system, query) {
 function valuesOf(query) {
   if (!overview.metrics.length) return null;
   const all = overview.metrics.map(({ key }) => key);
-  const place = make("div", { class: "scroll" }, state.keys.length ? valuesAcross(state.keys, query) : null);
+  const place = make("div", { class: "scroll" }, state.keys.length ? valuesAcross(shownKeys(), query) : null);
   const more = button(`All ${all.length} values`, () => {
     place.replaceChildren(valuesDown(all, query));
     more.remove();
@@ -129,11 +129,11 @@ function tableOf(names, body) {
   return make("table", {}, make("thead", {}, head), make("tbody", {}, ...body));
 }
 
-const valuesAcross = (keys, query) => tableOf(keys, sidesOf(query).map(([name, value]) => rowOfValues(name, keys.map(value))));
+const valuesAcross = (keys, query) => tableOf(keys.map(atCutOff), sidesOf(query).map(([name, value]) => rowOfValues(name, keys.map(value))));
 
 function valuesDown(keys, query) {
   const sides = sidesOf(query);
-  return tableOf(sides.map(([name]) => name), keys.map((key) => rowOfValues(key, sides.map(([, value]) => value(key)))));
+  return tableOf(sides.map(([name]) => name), keys.map((key) => rowOfValues(atCutOff(key), sides.map(([, value]) => value(key)))));
 }
 
 function documentsOfQuery(query) {
