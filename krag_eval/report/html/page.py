@@ -34,15 +34,28 @@ from krag_eval.metrics.spans import Parts
 from krag_eval.report.html.cut_offs import cut_off_columns
 from krag_eval.report.plots import figures_of
 from krag_eval.report.records import Report, ReportedSystem
-from krag_eval.report.sections import sections_of
+from krag_eval.report.sections import overview_of, sections_below
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 
 # Each joined to one, in this order.
-SCRIPTS = ("data", "dom", "words", "filters", "metrics", "list", "documents", "outcomes", "query", "means", "controls", "main")
-STYLES = ("report", "means")
+SCRIPTS = (
+    "data",
+    "dom",
+    "words",
+    "filters",
+    "metrics",
+    "list",
+    "documents",
+    "outcomes",
+    "query",
+    "means",
+    "controls",
+    "main",
+)
+STYLES = ("report", "overview", "means")
 _FOLDER = resources.files(__package__) / "templates"
 
 
@@ -62,7 +75,8 @@ def html_parts(report: Report) -> Iterator[str]:
     script, style = _script(), "\n".join(_read(f"{name}.css") for name in STYLES)
     yield from template.generate(
         report=report,
-        sections=sections_of(report),
+        overview=overview_of(report),
+        sections=sections_below(report),
         figures=figures_of(report),
         data=((name, json_in_script(part)) for name, part in payload(report)),
         script=script,

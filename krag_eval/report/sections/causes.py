@@ -19,6 +19,7 @@ from krag_eval.report.records import (
     Section,
     Table,
     count_cell,
+    door,
     number_cell,
     share_cell,
     text_cell,
@@ -70,7 +71,8 @@ def _causes(systems: Sequence[ReportedSystem]) -> Table:
         for system in systems:
             count = system.diagnosis.causes.count(cause)
             of = system.diagnosis.n_gold
-            row += [count_cell(count), share_cell(count / of if of else None)]
+            at = None if cause == FOUND else door(cause=cause, run=system.name if len(systems) > 1 else None)
+            row += [count_cell(count, at), share_cell(count / of if of else None)]
         rows.append((*row, text_cell(_MEANINGS[cause])))
     return Table("causes", None, tuple(columns), tuple(rows))
 
@@ -90,7 +92,10 @@ def _by_slice(system: ReportedSystem, table: str, field: str, parts: Sequence[Sl
     rows = []
     for part in parts:
         counts = Counter(causes[np.isin(system.diagnosis.gold_queries, part.chosen)].tolist())
-        rows.append((name_of(part), *(count_cell(counts[cause]) for cause in seen)))
+        doors = {
+            cause: door(cause=cause, part=(field, part.value), run=system.name if is_named else None) for cause in seen
+        } | {FOUND: None}
+        rows.append((name_of(part), *(count_cell(counts[cause], doors[cause]) for cause in seen)))
     title = f"Causes by {field}" + (f": {system.name}" if is_named else "")
     columns = (Column(cause, cause, help=f"Gold documents: {_MEANINGS[cause]}") for cause in seen)
     return Table(table, title, (Column("slice", field, is_number=False), *columns), tuple(rows))
