@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from krag_eval._utils.errors import InvalidInputError
@@ -221,6 +221,11 @@ def door(view: str = "queries", *, part: tuple[str | None, str | None] | None = 
     slices = {} if part is None else {f"slice.{part[0]}": "(none)" if part[1] is None else part[1]}
     given = {name: value for name, value in (slices | params).items() if value is not None}
     return f"#{view}?{urlencode(given, quote_via=quote, errors='replace')}" if given else f"#{view}"
+
+
+def run_alone(name: str, n_systems: int) -> dict[str, Any]:
+    """Return what `door` takes for the queries of one system, which no other one stands beside."""
+    return {"run": name, "against": "nothing"} if n_systems > 1 else {}
 
 
 EMPTY = Cell(None, "")

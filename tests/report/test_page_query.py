@@ -179,23 +179,23 @@ def test_what_the_retriever_raised_is_shown(page: Page, two_runs: str) -> None:
 
 
 def test_the_address_opens_a_query_and_the_way_back_closes_it(page: Page, two_runs: str) -> None:
-    page.goto(two_runs)
+    page.goto(two_runs + "#queries?sort=place")
     page.click(f"#krag-rows >> text={RUSSIAN}")
-    assert page.url.endswith(f"#q={RUSSIAN}")
+    assert page.url.endswith(f"#queries?sort=place&q={RUSSIAN}")
     page.click("[aria-label='Previous query']")
-    assert page.url.endswith(f"#q={CHINESE}")
+    assert page.url.endswith(f"&q={CHINESE}")
     page.go_back()
     page.locator("#krag-query").wait_for(state="hidden")
-    assert page.url == two_runs
+    assert page.url == two_runs + "#queries?sort=place"
     page.go_forward()
     assert page.inner_text("#krag-query-id") == f"Query {CHINESE}"
     page.click("#krag-close")
     page.locator("#krag-query").wait_for(state="hidden")
-    assert page.url == two_runs + "#queries"
+    assert page.url == two_runs + "#queries?sort=place"
     page.click(f"#krag-rows >> text={RUSSIAN}")
     page.keyboard.press("Escape")
     page.locator("#krag-query").wait_for(state="hidden")
-    assert page.url == two_runs + "#queries"
+    assert page.url == two_runs + "#queries?sort=place"
     page.click("nav a >> nth=0")
     assert page.evaluate("document.activeElement.id") != "krag-list"
     page.goto(two_runs + "#q=q-none")
@@ -207,18 +207,19 @@ def test_the_address_opens_a_query_and_the_way_back_closes_it(page: Page, two_ru
     for unknown in ("#q=unknown", "#q=%E0%A4%A", "#n=0", "#n=7", "#n=x"):
         page.goto(two_runs + unknown)
         assert page.locator("#krag-query").is_hidden(), unknown
+        assert page.inner_text("#krag-in-vain").startswith("The address asks for what this report does not have: query")
 
 
 def test_from_a_query_that_the_filters_leave_out_no_key_leads_elsewhere(page: Page, two_runs: str) -> None:
     page.goto(two_runs)
     page.fill("#krag-text", "q-none")
     page.locator("#krag-count", has_text="1 of").wait_for()
-    page.evaluate(f"location.hash = '#q={RUSSIAN}'")
+    page.evaluate(f"location.hash = '#queries?text=q-none&q={RUSSIAN}'")
     page.locator("#krag-query").wait_for()
     assert page.inner_text("#krag-query .bar .quiet") == "not in the list"
-    for key in ("ArrowRight", "ArrowLeft"):
+    for key in ("ArrowRight", "ArrowLeft", "j", "k"):
         page.keyboard.press(key)
-        assert page.url.endswith(f"#q={RUSSIAN}")
+        assert page.url.endswith(f"q={RUSSIAN}")
 
 
 def test_of_several_systems_any_two_stand_side_by_side(page: Page, tmp_path: Path) -> None:

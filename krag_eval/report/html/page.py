@@ -23,6 +23,7 @@ from krag_eval._utils.errors import needing
 from krag_eval._utils.formatting import format_value
 from krag_eval._utils.objects import cached_property
 from krag_eval._utils.version import __version__
+from krag_eval.analysis.comparison.compare import is_lower_better
 from krag_eval.analysis.diagnosis import CAUSES
 from krag_eval.documents.columns import Side
 from krag_eval.evaluation.explanation import GoldOutcome, Match, SearchOutcome, search_outcomes
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 # Each joined to one, in this order.
 SCRIPTS = (
+    "parts",
     "data",
     "dom",
     "words",
@@ -53,9 +55,11 @@ SCRIPTS = (
     "query",
     "means",
     "controls",
+    "keys",
+    "address",
     "main",
 )
-STYLES = ("report", "overview", "means")
+STYLES = ("report", "overview", "list", "means")
 _FOLDER = resources.files(__package__) / "templates"
 
 
@@ -366,7 +370,11 @@ def _overview(report: Report, details: Details) -> dict[str, Any]:
         "questions": None if first.queries is None else _column(first.queries),
         "nGold": first.judged.n_gold.tolist(),
         "metrics": [
-            {"key": key, "systems": [_values(system.detail.values[key]) for system in report.systems]}
+            {
+                "key": key,
+                "lower": is_lower_better(key),
+                "systems": [_values(system.detail.values[key]) for system in report.systems],
+            }
             for key in keys
             if all(key in system.detail.values for system in report.systems)
         ],

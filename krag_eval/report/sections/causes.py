@@ -21,6 +21,7 @@ from krag_eval.report.records import (
     count_cell,
     door,
     number_cell,
+    run_alone,
     share_cell,
     text_cell,
     value_cell,
@@ -71,7 +72,7 @@ def _causes(systems: Sequence[ReportedSystem]) -> Table:
         for system in systems:
             count = system.diagnosis.causes.count(cause)
             of = system.diagnosis.n_gold
-            at = None if cause == FOUND else door(cause=cause, run=system.name if len(systems) > 1 else None)
+            at = None if cause == FOUND else door(cause=cause, **run_alone(system.name, len(systems)))
             row += [count_cell(count, at), share_cell(count / of if of else None)]
         rows.append((*row, text_cell(_MEANINGS[cause])))
     return Table("causes", None, tuple(columns), tuple(rows))
@@ -93,7 +94,7 @@ def _by_slice(system: ReportedSystem, table: str, field: str, parts: Sequence[Sl
     for part in parts:
         counts = Counter(causes[np.isin(system.diagnosis.gold_queries, part.chosen)].tolist())
         doors = {
-            cause: door(cause=cause, part=(field, part.value), run=system.name if is_named else None) for cause in seen
+            cause: door(cause=cause, part=(field, part.value), **run_alone(system.name, 1 + is_named)) for cause in seen
         } | {FOUND: None}
         rows.append((name_of(part), *(count_cell(counts[cause], doors[cause]) for cause in seen)))
     title = f"Causes by {field}" + (f": {system.name}" if is_named else "")

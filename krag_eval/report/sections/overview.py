@@ -32,6 +32,7 @@ from krag_eval.report.records import (
     Table,
     door,
     interval_cell,
+    run_alone,
     text_cell,
     value_cell,
 )
@@ -123,12 +124,11 @@ def _found(system: ReportedSystem) -> str:
 def _alarms(report: Report) -> Iterator[Cell]:
     for system in report.systems:
         result, judged = system.result, system.detail.judged
+        alone = run_alone(system.name, len(report.systems))
         n_failed = len(result.errors)
         if n_failed:
             text = f"{system.name}: {n_failed} of {number_of(result.n_queries, 'retrieval')} failed."
-            yield Cell(
-                n_failed, f"{text} They count as nothing retrieved.", "bad", door(status="failed", run=system.name)
-            )
+            yield Cell(n_failed, f"{text} They count as nothing retrieved.", "bad", door(status="failed", **alone))
         with_gold = int(judged.is_defined.sum())
         n_empty = int((judged.is_defined & (judged.n_retrieved == 0)).sum()) - sum(
             bool(judged.is_defined[query]) for query in result.errors
@@ -136,10 +136,10 @@ def _alarms(report: Report) -> Iterator[Cell]:
         if n_empty:
             of = number_of(with_gold, "query")
             text = f"{system.name}: nothing was retrieved for {n_empty} of {of} with gold documents."
-            yield Cell(n_empty, text, "bad", door(status="empty", run=system.name))
+            yield Cell(n_empty, text, "bad", door(status="empty", **alone))
         if with_gold and judged.n_retrieved.any() and not judged.gold_rank.any():
             text = f"{system.name}: no retrieved document matches a gold document."
-            yield Cell(0, f"{text} Check ids, texts and the matching method.", "bad", door(run=system.name))
+            yield Cell(0, f"{text} Check ids, texts and the matching method.", "bad", door(**alone))
 
 
 def _figures(report: Report) -> Iterator[Figure]:
@@ -191,16 +191,15 @@ def _change(row: ComparisonRow) -> Cell:
 def _facts(report: Report) -> Iterator[Cell]:
     subject = subject_of(report)
     causes = Counter(miss.cause for miss in subject.diagnosis.misses)
-    run = None if len(report.systems) == 1 else subject.name
     if causes:
         # Of equal counts the one that is checked first.
         cause = max(CAUSES, key=lambda name: causes[name])
-        of = "" if run is None else f" of {subject.name}"
+        of = "" if len(report.systems) == 1 else f" of {subject.name}"
         yield Cell(
             causes[cause],
             f"Most misses{of}: {cause}, {causes[cause]} of {number_of(causes.total(), 'missed gold document')}. "
             f"{CAUSES[cause][:1].upper()}{CAUSES[cause][1:]}.",
-            door=door(cause=cause, run=run),
+            door=door(cause=cause, **run_alone(subject.name, len(report.systems))),
         )
     yield from _worst_slices(report)
     losing = [] if report.comparison is None else report.comparison.losing_slices()

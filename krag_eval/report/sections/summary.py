@@ -24,6 +24,7 @@ from krag_eval.report.records import (
     door,
     interval_cell,
     number_cell,
+    run_alone,
     seconds_cell,
     share_cell,
     text_cell,
@@ -173,7 +174,7 @@ def _counts(results: Results) -> Table:
 
 def _door_of(count: str, name: str, n_systems: int) -> str | None:
     status = {"failed": "failed", "without an answer": "no_gold"}.get(count)
-    return None if status is None else door(status=status, run=name if n_systems > 1 else None)
+    return None if status is None else door(status=status, **run_alone(name, n_systems))
 
 
 def signatures_section(report: Report) -> Section:

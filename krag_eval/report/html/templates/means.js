@@ -18,6 +18,7 @@ function startMeans() {
 function chooseCutOff(k) {
   state.k = judged === null || k === reportedCutOff() ? null : k;
   update();
+  writeAddress();
 }
 
 function drawMeans() {
@@ -46,6 +47,7 @@ function meansTable() {
 
 // The best of several is marked.
 function meanCell(values, system) {
-  const isBest = values.length > 1 && values[system] !== null && values[system] === Math.max(...values);
+  const known = values.filter((value) => value !== null);
+  const isBest = new Set(known).size > 1 && values[system] === Math.max(...known);
   return make("td", { class: isBest ? "number best" : "number" }, printed(values[system]));
 }

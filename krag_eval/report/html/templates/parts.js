@@ -7,7 +7,7 @@ function openPart(key) {
   part.scrollIntoView();
 }
 
-const openLinkedPart = () => openPart(decodeURIComponent(location.hash.slice(1).split("?")[0]));
+const openLinkedPart = () => openPart(decoded(location.hash.slice(1).split("?")[0]));
 
 addEventListener("hashchange", openLinkedPart);
 addEventListener("beforeprint", () => {

@@ -4,52 +4,27 @@ const dialog = byId("query");
 let opened = null;
 let cameFromList = false;
 
-// Ids may be anything; where one cannot stand in an address, or is not the only one, the number of the query does.
-function addressOf(query) {
-  if (overview.ids !== null && queryOfId.get(idOf(query)) === query) {
-    try {
-      return `#q=${encodeURIComponent(idOf(query))}`;
-    } catch {
-      // half of a pair of surrogates
-    }
-  }
-  return `#n=${query + 1}`;
-}
-
-function queryOfAddress() {
-  const [name, value] = location.hash.slice(1).split(/=(.*)/s);
-  try {
-    if (name === "q") return queryOfId.get(decodeURIComponent(value));
-    if (name === "n" && Number(value) >= 1 && Number(value) <= overview.n) return Math.floor(Number(value)) - 1;
-  } catch {
-    // not what this page writes
-  }
-  return undefined;
-}
-
 function openQuery(query) {
-  location.hash = addressOf(query);
-  followAddress();
   cameFromList = true;
+  location.hash = addressOfState(query);
 }
 
 // Of queries looked through one after the other, the way back leads to the list.
 function stepTo(query) {
   if (query === undefined) return;
-  location.replace(addressOf(query));
-  followAddress();
+  writeAddress(query);
+  showQuery(query);
 }
 
 function closeQuery() {
   if (cameFromList) history.back();
   else {
-    history.replaceState(null, "", "#queries");
-    followAddress();
+    writeAddress(null);
+    showQuery(undefined);
   }
 }
 
-function followAddress() {
-  const query = queryOfAddress();
+function showQuery(query) {
   if (query === undefined) {
     opened = null;
     cameFromList = false;
@@ -117,7 +92,7 @@ function valuesOf(query) {
 // What is said of each shown system, and of their difference: a name, and a cell a metric.
 function sidesOf(query) {
   const sides = shownSystems().map((system) => [overview.systems[system], (key) => printedValue(key, system, query)]);
-  if (state.other !== null) sides.push(["difference", (key) => differenceCell(differenceOf(key, state.one, state.other, query))]);
+  if (state.other !== null) sides.push(["difference", (key) => differenceCell(differenceOf(key, state.one, state.other, query), isLowerBetter(key))]);
   return sides;
 }
 
@@ -171,7 +146,6 @@ function column(title, cards, ifEmpty, n = cards.length) {
 }
 
 function startQuery() {
-  addEventListener("hashchange", followAddress);
   dialog.addEventListener("cancel", (event) => {
     event.preventDefault();
     closeQuery();
@@ -185,5 +159,4 @@ function startQuery() {
     if (event.key === "ArrowRight" && place >= 0) stepTo(shown[place + 1]);
     if (event.key === "ArrowLeft" && place > 0) stepTo(shown[place - 1]);
   });
-  if (queryOfAddress() !== undefined) followAddress();
 }
