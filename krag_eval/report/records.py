@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
@@ -34,12 +34,14 @@ class ReportedSystem:
         result: Its scores, with every query.
         diagnosis: The causes of its misses.
         run: Its run, with parameters and latencies; None if only the scores are known.
+        answers: The answers that were given, by the place of the question.
     """
 
     name: str
     result: EvaluationResult
     diagnosis: Diagnosis
     run: Run | None = None
+    answers: Mapping[int, GivenAnswer] = field(default_factory=dict)
 
     @property
     def detail(self) -> Detail:
@@ -50,6 +52,23 @@ class ReportedSystem:
                 "Score it with `evaluate`."
             )
         return self.result.detail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenAnswer:
+    """The answer that an application gave to a question, and what was said of it.
+
+    Attributes:
+        text: The answer; None if there is none.
+        error: What the application raised, or None.
+        scores: The name and the formatted value of each metric that is defined.
+        verdicts: What a judge said: about what, whether it is good (None without a verdict), and why.
+    """
+
+    text: str | None
+    error: str | None = None
+    scores: tuple[tuple[str, str], ...] = ()
+    verdicts: tuple[tuple[str, bool | None, str | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,11 +338,11 @@ class GoldOutcome:
 def slices_by_query(report: Report) -> dict[str, list[list[str]]]:
     """Return, for each field of the slices, the values of each query."""
     fields: dict[str, list[list[str]]] = {}
-    for field, parts in report.slices_by_field.items():
-        fields[field] = [[] for _ in range(report.n_queries)]
+    for name, parts in report.slices_by_field.items():
+        fields[name] = [[] for _ in range(report.n_queries)]
         for part in parts:
             for query in part.chosen.tolist() if part.value is not None else ():
-                fields[field][query].append(part.value or "")
+                fields[name][query].append(part.value or "")
     return fields
 
 

@@ -58,8 +58,13 @@ function nameOf(query) {
   return isNamed ? ["q", idOf(query)] : ["n", query + 1];
 }
 
+// The address that the page shows.
+let applied = null;
+
 // The controls as an address wants them; what it names in vain is said.
 function applyAddress() {
+  if (location.hash === applied) return;
+  applied = location.hash;
   const { view, given } = readAddress();
   const inVain = [];
   if (given.has("theme") && THEMES.includes(given.get("theme"))) chooseTheme(given.get("theme"));
@@ -136,6 +141,7 @@ function chooseSort(wanted, inVain) {
 // What the reader changed stands in the address; of many changes that follow each other, one entry stays.
 function writeAddress(query = opened) {
   history.replaceState(null, "", addressOfState(query));
+  applied = location.hash;
 }
 
 function startAddress() {

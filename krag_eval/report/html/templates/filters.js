@@ -24,6 +24,7 @@ const ANY_MISS = "any";
 const NO_MISS = "none";
 const EVERY = Array.from({ length: overview.n }, (_, query) => query);
 
+const EACH_SYSTEM = Array.from(overview.systems.keys());
 const shownSystems = () => (state.other === null ? [state.one] : [state.one, state.other]);
 
 function chosenQueries() {
@@ -96,7 +97,7 @@ function searchedTexts() {
     about: (overview.about?.values ?? []).map(searchable),
     texts: Array.from(allTexts(), searchable),
     ids: details().ids.map(searchable),
-    metadata: (details().metadata ?? []).map(searchable),
+    metadata: details().metadata.map(searchable),
   };
   return searched;
 }
@@ -117,8 +118,8 @@ function wordTest(wanted) {
   const inSlice = new Set(
     overview.slices.flatMap(({ values }) => values.filter(({ value }) => value !== null && searchable(value).includes(wanted)).flatMap(({ members }) => members)),
   );
-  const { id, text, metadata: about_ } = details().documents;
-  const inDocument = Uint8Array.from(id, (number, i) => inId[number] || inText[text[i]] || (about_ !== undefined && inMetadata[about_[i]]));
+  const { id, text, metadata: known } = details().documents;
+  const inDocument = Uint8Array.from(id, (number, i) => inId[number] || inText[text[i]] || inMetadata[known[i]]);
   const sides = [details().gold, ...shownSystems().map((system) => details().systems[system].ranks)];
   const isInSide = ({ start, document }, query) => {
     for (let i = start[query]; i < start[query + 1]; i += 1) if (inDocument[document[i]]) return true;
@@ -127,7 +128,7 @@ function wordTest(wanted) {
   return (query) =>
     searchable(idOf(query)).includes(wanted) ||
     (overview.questions !== null && inQuestion[overview.questions.of[query]]) ||
-    (overview.about !== undefined && inAbout[overview.about.of[query]]) ||
+    (overview.about !== null && inAbout[overview.about.of[query]]) ||
     inSlice.has(query) ||
     sides.some((side) => isInSide(side, query));
 }

@@ -37,7 +37,7 @@ function columns() {
 // The values of a metric: of each system, and the difference of the two that are shown side by side.
 function valueColumns(key) {
   const isMany = overview.systems.length > 2 && state.other !== null;
-  const made = (isMany ? overview.systems.keys().toArray() : shownSystems()).map((system) => ({
+  const made = (isMany ? EACH_SYSTEM : shownSystems()).map((system) => ({
     column: `${system === state.one ? "one" : system === state.other ? "other" : `run${system}`}:${key}`,
     title: atCutOff(key),
     of: overview.systems.length > 1 ? overview.systems[system] : null,
