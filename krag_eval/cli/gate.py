@@ -10,8 +10,10 @@ import typer
 
 from krag_eval._utils.formatting import number_of
 from krag_eval.analysis.gate import GateReport, check_gate, read_policy
-from krag_eval.cli.files import RunFileOptions
+from krag_eval.cli.files import RunFileOptions, check_free
 from krag_eval.cli.output import console, print_indented, put_json_and_markdown
+from krag_eval.cli.report import print_written
+from krag_eval.report import build_report, check_target, write_report
 
 
 def gate(
@@ -24,6 +26,8 @@ def gate(
     cluster: str | None = None,
     json_out: Path | None = None,
     markdown_out: Path | None = None,
+    out: Path | None = None,
+    force: bool = False,
     files: RunFileOptions,
 ) -> None:
     """Check a run against a policy. Exit code 0: pass, 1: fail, 2: invalid input, 3: too few queries to decide.
@@ -34,12 +38,21 @@ def gate(
         baseline (RUN): The run that no_drop compares with.
         nights (N): Share the error among so many runs of the gate in a row, such as 365 for a nightly job.
         markdown_out (--markdown): Write a pull request summary; `-` prints it instead of the table.
+        out: Write a report that begins with this gate: .html, .md, .json or .csv.
     """
+    if out is not None:
+        check_free(out, True, [evalset, run, *([] if baseline is None else [baseline])])
+        check_target(out, None, force)
     given: dict[str, Any] = {"nights": nights, "cluster": cluster}
     demands = replace(read_policy(policy), **{name: value for name, value in given.items() if value is not None})
     questions = files.evalset(evalset)
     against = None if baseline is None else files.run(baseline, questions)
-    report = check_gate(questions, files.run(run, questions), demands, baseline=against)
+    checked = files.run(run, questions)
+    report = check_gate(questions, checked, demands, baseline=against)
+    if out is not None:
+        runs = {one.name: one for one in (against, checked) if one is not None}
+        settings: dict[str, Any] = {"seed": demands.seed, **demands.scoring}
+        print_written([write_report(build_report(runs, questions, gate=report, **settings), out, force=force)])
     if not put_json_and_markdown(json_out, report.to_dict, markdown_out, report.to_markdown):
         _print(report)
     raise typer.Exit(report.exit_code)

@@ -15,6 +15,7 @@ from krag_eval.analysis.comparison.compare import COMPARED_OF_SESSIONS
 from krag_eval.analysis.comparison.systems import System, check_comparable, check_systems, score, slices_of
 from krag_eval.analysis.diagnosis import diagnose
 from krag_eval.analysis.funnel import Funnel, funnel, has_stages
+from krag_eval.analysis.gate import GateReport
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.evaluation.intervals import add_intervals
 from krag_eval.evaluation.pipeline import MetricFunction
@@ -45,6 +46,7 @@ def build_report(
     n_jobs: int = 1,
     comparison: Comparison | None = None,
     funnels: Sequence[Funnel] | None = None,
+    gate: GateReport | None = None,
     **settings: Unpack[ScoringSettings],
 ) -> Report:
     """Build a report: scores with intervals, causes of misses, slices, and a comparison.
@@ -68,6 +70,7 @@ def build_report(
         comparison: An existing comparison of the same systems; by default recall, MRR and nDCG are compared at the
             largest cut-off.
         funnels: Existing funnels of the systems; by default one, without a corpus, for each run that has stages.
+        gate: What `check_gate` found in one of the systems, to be shown first.
         **settings: The scoring settings that `evaluate_run` takes, for runs.
 
     Raises:
@@ -113,6 +116,7 @@ def build_report(
         evalset=questions,
         slices=tuple(slices),
         funnels=tuple(funnels),
+        gate=gate,
         notes=tuple(dict.fromkeys(str(warning.message) for warning in caught)),
     )
 

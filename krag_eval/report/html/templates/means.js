@@ -41,7 +41,7 @@ function meansTable() {
   const rows = overview.systems.map((name, system) =>
     make("tr", {}, make("th", { scope: "row" }, isolated(name)), ...values.map((of) => meanCell(of, system))),
   );
-  const head = make("tr", {}, make("th", { scope: "col" }), ...columns.map(([name]) => make("th", { scope: "col", class: "number" }, name)));
+  const head = make("tr", {}, make("th", { scope: "col" }, "run"), ...columns.map(([name]) => make("th", { scope: "col", class: "number" }, name)));
   return make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows));
 }
 

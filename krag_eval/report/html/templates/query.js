@@ -160,16 +160,16 @@ function sidesOf(query) {
 const heading = (name, isNumber) => make("th", { scope: "col", class: isNumber ? "number" : null }, isolated(name));
 const rowOfValues = (name, cells) => make("tr", {}, make("th", { scope: "row" }, isolated(name)), ...cells.map((cell) => make("td", { class: "number" }, cell)));
 
-function tableOf(names, body) {
-  const head = make("tr", {}, heading(""), ...names.map((name) => heading(name, true)));
+function tableOf(corner, names, body) {
+  const head = make("tr", {}, heading(corner), ...names.map((name) => heading(name, true)));
   return make("table", {}, make("thead", {}, head), make("tbody", {}, ...body));
 }
 
-const valuesAcross = (keys, query) => tableOf(keys.map(atCutOff), sidesOf(query).map(([name, value]) => rowOfValues(name, keys.map(value))));
+const valuesAcross = (keys, query) => tableOf("run", keys.map(atCutOff), sidesOf(query).map(([name, value]) => rowOfValues(name, keys.map(value))));
 
 function valuesDown(keys, query) {
   const sides = sidesOf(query);
-  return tableOf(sides.map(([name]) => name), keys.map((key) => rowOfValues(atCutOff(key), sides.map(([, value]) => value(key)))));
+  return tableOf("metric", sides.map(([name]) => name), keys.map((key) => rowOfValues(atCutOff(key), sides.map(([, value]) => value(key)))));
 }
 
 function documentsOfQuery(query) {
