@@ -50,4 +50,5 @@ startNotices();
 byId("browser").hidden = false;
 startControls();
 startList();
+startLabels();
 startQuery();

@@ -57,7 +57,7 @@ function goldCard(query, index, gold, rankings) {
   const nearest = shownSystems().flatMap((system, i) => nearestTexts(system, query, place, rankings[i], gold));
   const shared = partsOf(details().systems[shownSystems()[0]].gold, place, true);
   const title = make("h4", {}, `Gold ${index + 1}`, documentId(gold), grade === null || grade === "1" ? null : make("span", { class: "quiet" }, `grade ${grade}`));
-  return make("li", { class: "card", "data-gold": index }, title, make("ul", { class: "fates" }, ...fates), legendOf(shared), textBlock(gold.text, vocabulary(sharing(place, rankings)), shared), ...nearest);
+  return make("li", { class: "card", "data-gold": index }, title, make("ul", { class: "fates" }, ...fates), legendOf(shared), textBlock(gold.text, vocabulary(sharing(place, rankings)), shared), labelButtons(query, gold), ...nearest);
 }
 
 // The parts that a text shares with spans or chunks; null where spans were not matched.
@@ -118,7 +118,7 @@ function rankCard(system, query, retrieved, known, moved) {
   const scored = score[retrieved.place] === NONE ? null : make("span", { class: "quiet" }, `score ${details().scores[score[retrieved.place]]}`);
   const title = make("h4", {}, make("span", { class: "rank" }, String(retrieved.within)), documentId(retrieved), scored, moved);
   const line = make("p", { class: "earned" }, earned(credit[retrieved.place], repeat[retrieved.place] && rankName(system, query, repeat[retrieved.place]), matches.length > 0), " ", ...matched(matches));
-  return make("li", { class: credit[retrieved.place] ? "card hit" : "card", "data-rank": retrieved.rank }, title, line, textBlock(retrieved.text, known, partsOf(details().systems[system].ranks, retrieved.place, false)));
+  return make("li", { class: credit[retrieved.place] ? "card hit" : "card", "data-rank": retrieved.rank }, title, line, textBlock(retrieved.text, known, partsOf(details().systems[system].ranks, retrieved.place, false)), labelButtons(query, retrieved));
 }
 
 function earned(credit, repeat, isMatch) {
