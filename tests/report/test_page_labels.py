@@ -16,14 +16,19 @@ from tests.support.page_cases import ARABIC, KOREAN, from_lists, run_of, shop, w
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-HOSTILE = 'q"1"\n</script>\u2028\'환불\''
+HOSTILE = "q\"1\"\n</script>\u2028'환불'"
 QUESTIONS: list[dict[str, Any]] = [
     {"id": HOSTILE, "question": "환불은 언제?", "gold": [{"id": 'g"\n1', "text": "사흘 안에 환불됩니다."}]},
     {"id": "متى", "question": "متى يصل الطلب؟", "gold_chunk_ids": ["ar-1"]},
     {"id": "q3", "question": "When?", "gold": [{"text": "In three days."}]},
 ]
 FOUND = {HOSTILE: ["ko\n'2'", 'g"\n1'], "متى": ["ar-2", "ar-1"], "q3": ["en-2"]}
-TEXTS = {"ko\n'2'": "환불은 사흘이면 됩니다.", 'g"\n1': "사흘 안에 환불됩니다.", "ar-1": "يصل.", "ar-2": "الطلب لا يصل."}
+TEXTS = {
+    "ko\n'2'": "환불은 사흘이면 됩니다.",
+    'g"\n1': "사흘 안에 환불됩니다.",
+    "ar-1": "يصل.",
+    "ar-2": "الطلب لا يصل.",
+}
 
 
 def report(**settings: Any) -> Report:
@@ -87,7 +92,11 @@ def test_ids_under_a_key_and_documents_are_labelled_as_they_were_read(
     page: Page, command: Runner, tmp_path: Path
 ) -> None:
     def document(number: int) -> dict[str, Any]:
-        return {"id": f"uuid-{number}", "text": f"text {number}", "metadata": {"key": f"k{number}", "doc_id": f"d{number}"}}
+        return {
+            "id": f"uuid-{number}",
+            "text": f"text {number}",
+            "metadata": {"key": f"k{number}", "doc_id": f"d{number}"},
+        }
 
     questions = [{"id": "q1", "question": "?", "gold": [document(1)], "gold_doc_ids": ["d7"]}]
     write_evalset(EvalSet(questions), "set.jsonl")

@@ -20,7 +20,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.errors import needing
-from krag_eval._utils.formatting import format_value
+from krag_eval._utils.formatting import format_value, number_of
 from krag_eval._utils.objects import cached_property
 from krag_eval._utils.version import __version__
 from krag_eval.analysis.diagnosis import CAUSES
@@ -62,6 +62,7 @@ def html_parts(report: Report) -> Iterator[str]:
     script, style = script_and_style()
     yield from template.generate(
         report=report,
+        headline=_headline(report),
         sections=sections_of(report),
         figures=figures_of(report),
         data=((name, json_in_script(part)) for name, part in payload(report)),
@@ -70,6 +71,13 @@ def html_parts(report: Report) -> Iterator[str]:
         policy=policy(script, style),
         version=__version__,
     )
+
+
+def _headline(report: Report) -> str:
+    """Return in one line what a list of reports says of this one."""
+    key = next(iter(_shown_first(list(report.systems[0].detail.values), report)), None)
+    means = ", ".join(f"{one.name} {format_value(one.result[key])}" for one in report.systems) if key else ""
+    return f"{number_of(report.n_queries, 'query')}{f'; {key}: {means}' if key else ''}"
 
 
 def template_of(name: str) -> Template:
@@ -134,12 +142,13 @@ def json_in_script(value: Any) -> str:
 def policy(script: str, style: str) -> str:
     """Return a Content-Security-Policy that allows this script and this style, and loads nothing."""
     return (
-        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
+        f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(style)}'; "
         "base-uri 'none'; form-action 'none'"
     )
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Return what names a script or a style in a Content-Security-Policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
