@@ -44,7 +44,8 @@ def test_what_is_not_refused_is_served(served: Served) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "127.0.0.1:{port}.evil", "", "[::1]:{port}"]
+    "host",
+    ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "127.0.0.1:{port}.evil", "", "[::1]:{port}"],
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_another_host_is_refused(served: Served, host: str, method: str) -> None:
@@ -72,7 +73,10 @@ def test_another_site_is_refused(served: Served, headers: dict[str, str]) -> Non
     assert "krag" not in "".join(answer.text for answer in answers)
 
 
-@pytest.mark.parametrize("prefix", ["/", "", "//", "/x/", f"/{TOKEN[:-1]}/", f"/{TOKEN}x/", f"//{TOKEN}/", "/%ED%99%98/", f"/{TOKEN.upper()}/"])
+@pytest.mark.parametrize(
+    "prefix",
+    ["/", "", "//", "/x/", f"/{TOKEN[:-1]}/", f"/{TOKEN}x/", f"//{TOKEN}/", "/%ED%99%98/", f"/{TOKEN.upper()}/"],
+)
 def test_a_wrong_or_missing_token_is_refused(served: Served, prefix: str) -> None:
     for path in ("", "report/report.html", "run?run=first.jsonl&set=set.jsonl"):
         assert served.ask(path, prefix=prefix or "/").status == 403
@@ -140,7 +144,9 @@ def test_a_large_body_without_its_length_is_refused(served: Served) -> None:
     assert served.ask("labels/" + "0" * 16, "POST", pieces, Content_Type="application/json").status == 413
 
 
-@pytest.mark.parametrize("name", ["x", "../../x", "..%2f..%2fset", "0" * 15, "0" * 17, "0" * 15 + "G", "0" * 15 + "%0a"])
+@pytest.mark.parametrize(
+    "name", ["x", "../../x", "..%2f..%2fset", "0" * 15, "0" * 17, "0" * 15 + "G", "0" * 15 + "%0a"]
+)
 def test_labels_go_into_their_own_files_alone(served: Served, name: str) -> None:
     assert served.label(LABEL, name).status in (403, 404)
 

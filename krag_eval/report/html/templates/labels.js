@@ -53,8 +53,10 @@ function keepLabels() {
 
 // One after the other, so that the last change wins. What the server refuses stays on the page, and can be downloaded.
 let sending = Promise.resolve();
+let waiting = 0;
 
 function sendLabel(row) {
+  waiting += 1;
   sending = sending.then(async () => {
     try {
       const answer = await fetch(served.url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(row) });
@@ -63,6 +65,7 @@ function sendLabel(row) {
     } catch (error) {
       unsent = error.message;
     }
+    waiting -= 1;
     showLabels();
   });
 }
@@ -149,7 +152,8 @@ function labelBar() {
 }
 
 function stateOfLabels() {
-  const where = served === null ? (isDownloaded ? "downloaded" : "not downloaded") : unsent === null ? `written to ${served.file}` : "not written";
+  const written = unsent !== null ? "not written" : waiting ? "being written" : `written to ${served.file}`;
+  const where = served !== null ? written : isDownloaded ? "downloaded" : "not downloaded";
   const say = (text, attributes = {}) => make("span", attributes, text);
   const next = `krag-eval doctor EVALSET --apply ${labelling.file} --out NEW_EVALSET`;
   return [
