@@ -24,7 +24,15 @@ from krag_eval.datasets import read_evalset, read_run
 from krag_eval.datasets.formats.registry import detect
 from krag_eval.datasets.formats.source import Source
 from krag_eval.report.build import build_report
-from krag_eval.report.html.page import digest, html_page, json_in_script, policy, script_and_style, template_of
+from krag_eval.report.html.page import (
+    digest,
+    html_page,
+    json_in_script,
+    policy,
+    read_template,
+    script_and_style,
+    template_of,
+)
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -219,11 +227,13 @@ def view_app(folder: Path, token: str, port: int) -> ASGIApp:
             rows = [row for _, row in read_jsonl(path)] if path.is_file() else []
         except KragEvalError as error:
             return PlainTextResponse(str(error), 422)
-        may_send = f"connect-src http://{request.headers['host']}{url}"
+        sender = read_template("served.js")
+        allowed = policy_now.replace("script-src", f"script-src '{digest(sender)}'")
+        allowed += f"; connect-src http://{request.headers['host']}{url}"
         data = json_in_script({"url": url, "file": path.name, "rows": rows})
-        page = page.replace(own, f"{own}; {may_send}", 1)
-        page = page.replace(_DATA, f'{_DATA}served">{data}</script>\n{_DATA}', 1)
-        return HTMLResponse(page, headers=_with(f"{policy_now}; frame-ancestors 'none'; {may_send}"))
+        page = page.replace(own, allowed.replace("'", "&#39;"), 1)
+        page = page.replace(_DATA, f'<script>{sender}</script>\n{_DATA}served">{data}</script>\n{_DATA}', 1)
+        return HTMLResponse(page, headers=_with(f"{allowed}; frame-ancestors 'none'"))
 
     async def labels(request: Request) -> Response:
         body = bytearray()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ pytest.importorskip("starlette", reason="need the extra view")
 pytest.importorskip("uvicorn", reason="need the extra view")
 pytest.importorskip("jinja2", reason="need the extra report")
 
-from krag_eval.report.html.page import policy, script_and_style
+from krag_eval.report.html.page import digest, policy, read_template, script_and_style
 from tests.support.view_cases import TOKEN, Served, fill, serving
 
 LABEL = {"label": True, "query_id": "q", "document": {"id": "d"}}
@@ -159,11 +160,12 @@ def test_what_a_form_of_another_site_could_send_is_refused(served: Served, kind:
 def test_a_page_may_run_its_script_and_send_labels_and_nothing_else(served: Served) -> None:
     answer = served.ask("report/report.html")
     allowed = answer.headers["content-security-policy"]
-    own = policy(*script_and_style())
-    sent = f"connect-src http://127.0.0.1:{served.port}/{TOKEN}/labels/"
-    assert allowed.startswith(f"{own}; frame-ancestors 'none'; {sent}")
+    sender = f"script-src '{digest(read_template('served.js'))}' "
+    own = policy(*script_and_style()).replace("script-src ", sender)
+    sent = f"{own}; connect-src http://127.0.0.1:{served.port}/{TOKEN}/labels/"
+    assert re.fullmatch(f"{re.escape(sent)}[0-9a-f]{{16}}; frame-ancestors 'none'", allowed)
     assert "unsafe" not in allowed
-    assert f"{own}; {sent}".replace("'", "&#39;") in answer.text
+    assert sent.replace("'", "&#39;") in answer.text
     assert (answer.headers["referrer-policy"], answer.headers["cache-control"]) == ("no-referrer", "no-store")
     assert answer.headers["x-content-type-options"] == "nosniff"
 
@@ -185,4 +187,5 @@ def test_a_page_that_claims_our_script_cannot_run_its_own(served: Served) -> Non
         allowed = served.ask("report/claimed.html").headers["content-security-policy"]
     finally:
         path.unlink()
-    assert allowed.startswith(policy(*script_and_style()))
+    ours = {digest(script_and_style()[0]), digest(read_template("served.js"))}
+    assert {*re.findall("script-src ([^;]*)", allowed)[0].split()} == {f"'{one}'" for one in ours}

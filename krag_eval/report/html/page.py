@@ -91,16 +91,17 @@ def template_of(name: str) -> Template:
     environment = Environment(
         autoescape=True, finalize=printable, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.from_string(_read(name))
+    return environment.from_string(read_template(name))
 
 
 def script_and_style() -> tuple[str, str]:
     """Return all scripts in one scope, which nothing outside can reach, and all styles."""
-    parts = "\n".join(_read(f"{name}.js") for name in SCRIPTS)
-    return f'(() => {{\n"use strict";\n{parts}}})();\n', "\n".join(_read(f"{name}.css") for name in STYLES)
+    parts = "\n".join(read_template(f"{name}.js") for name in SCRIPTS)
+    return f'(() => {{\n"use strict";\n{parts}}})();\n', "\n".join(read_template(f"{name}.css") for name in STYLES)
 
 
-def _read(name: str) -> str:
+def read_template(name: str) -> str:
+    """Return a template, a script or a style as it is in its file."""
     return (_FOLDER / name).read_text(encoding="utf-8")
 
 

@@ -59,7 +59,7 @@ function sendLabel(row) {
   waiting += 1;
   sending = sending.then(async () => {
     try {
-      const answer = await fetch(served.url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(row) });
+      const answer = await globalThis.kragEvalSend(served.url, row);
       if (!answer.ok) throw new Error(await answer.text());
       unsent = null;
     } catch (error) {
@@ -152,7 +152,7 @@ function labelBar() {
 }
 
 function stateOfLabels() {
-  const written = unsent !== null ? "not written" : waiting ? "being written" : `written to ${served.file}`;
+  const written = unsent !== null ? "not written" : waiting ? "being written" : `written to ${served?.file}`;
   const where = served !== null ? written : isDownloaded ? "downloaded" : "not downloaded";
   const say = (text, attributes = {}) => make("span", attributes, text);
   const next = `krag-eval doctor EVALSET --apply ${labelling.file} --out NEW_EVALSET`;
