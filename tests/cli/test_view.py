@@ -21,6 +21,7 @@ pytest.importorskip("uvicorn", reason="need the extra view")
 pytest.importorskip("jinja2", reason="need the extra report")
 
 from krag_eval import apply_labels, read_evalset
+from krag_eval.report import Report, build_report
 from tests.support.command_line import Runner
 from tests.support.page_cases import ARABIC, KOREAN
 from tests.support.view_cases import Served, fill, serving
@@ -58,9 +59,13 @@ def test_a_run_is_scored_on_request_and_again_only_when_it_changes(
 ) -> None:
     from krag_eval.report import view
 
-    built = []
-    build = view.build_report
-    monkeypatch.setattr(view, "build_report", lambda *given: (built.append(1), build(*given))[1])
+    built: list[object] = []
+
+    def build(*given: Any) -> Report:
+        built.append(given)
+        return build_report(*given)
+
+    monkeypatch.setattr(view, "build_report", build)
     monkeypatch.setattr("krag_eval.report.html.page.figures_of", lambda report: [])
     pages = [served.ask("run?run=first.jsonl&set=set.jsonl") for _ in range(2)]
     assert [page.status for page in pages] == [200, 200]
@@ -121,7 +126,7 @@ def test_a_walk_from_the_list_to_a_label_in_the_file(browser: Browser, served: S
         card = page.locator("#krag-query [data-rank='1']").first
         card.get_by_role("button", name="This is gold", exact=True).click()
         page.locator("#krag-query textarea").fill("둘")
-        page.locator("#krag-query .label-bar", has_text=re.compile("2 labels, written to labels-")).wait_for()
+        page.locator("#krag-query .label-bar", has_text=re.compile("1 label and 1 note, written to labels-")).wait_for()
         path = next(served.folder.glob("labels-*.jsonl"))
         rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
         page.reload()
@@ -178,10 +183,17 @@ def test_the_browser_is_opened_unless_it_is_not_wanted(
 ) -> None:
     opened: list[str] = []
     done = threading.Event()
-    monkeypatch.setattr("webbrowser.open", lambda url: (opened.append(url), done.set()))
-    monkeypatch.setattr(
-        "uvicorn.Server.run", lambda self, sockets: done.wait(10 if "--no-browser" not in sys.argv else 0)
-    )
+
+    def open_(url: str) -> None:
+        opened.append(url)
+        done.set()
+
+    def serve(*_: object, **__: object) -> None:
+        if "--no-browser" not in sys.argv:
+            done.wait(10)
+
+    monkeypatch.setattr("webbrowser.open", open_)
+    monkeypatch.setattr("uvicorn.Server.run", serve)
     fill(tmp_path)
     printed = [command("view ."), command("view . --no-browser")]
     assert [outcome.code for outcome in printed] == [0, 0]

@@ -36,7 +36,7 @@ class Served(NamedTuple):
         return f"http://127.0.0.1:{self.port}/{TOKEN}/"
 
     def ask(
-        self, path: str = "", method: str = "GET", body: bytes | None = None, prefix: str = f"/{TOKEN}/", **headers: str
+        self, path: str = "", method: str = "GET", body: Any = None, prefix: str = f"/{TOKEN}/", **headers: str
     ) -> Answer:
         """Ask for a path just as it is given, with headers whose names have underscores for dashes."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)

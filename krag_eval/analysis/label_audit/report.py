@@ -473,7 +473,7 @@ def _labelled(question: Question, labels: Mapping[LabelKey, _Label], id_key: str
         kept = []
         for document in alternatives_in([entry]):
             label = of_chunks.pop(label_key(as_document(document, id_key=id_key)), None)
-            its_documents = {as_id(document.metadata.get(one.doc_key)) for one in of_documents.values()}
+            its_documents = {as_id(document.metadata.get(one.doc_key or "")) for one in of_documents.values()}
             if no_gold & its_documents:
                 kept.append(replace(document, grade=0.0))
             else:

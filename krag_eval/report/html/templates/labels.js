@@ -151,13 +151,19 @@ function labelBar() {
   });
 }
 
+function numberOfLabels() {
+  const nNotes = [...labels.values()].filter((row) => row.document === undefined).length;
+  const counts = [plural(labels.size - nNotes, "label", "labels"), nNotes ? plural(nNotes, "note", "notes") : null];
+  return counts.filter((count) => count !== null).join(" and ");
+}
+
 function stateOfLabels() {
   const written = unsent !== null ? "not written" : waiting ? "being written" : `written to ${served?.file}`;
   const where = served !== null ? written : isDownloaded ? "downloaded" : "not downloaded";
   const say = (text, attributes = {}) => make("span", attributes, text);
   const next = `krag-eval doctor EVALSET --apply ${labelling.file} --out NEW_EVALSET`;
   return [
-    make("strong", {}, `${plural(labels.size, "label", "labels")}, ${where}`),
+    make("strong", {}, `${numberOfLabels()}, ${where}`),
     isKept || served !== null ? null : say("This browser does not keep them: download them before you close the page."),
     unsent === null ? null : make("span", { class: "bad" }, isolated(`The server did not take the last change: ${unsent}`)),
     button("Download", downloadLabels),
@@ -169,7 +175,7 @@ function stateOfLabels() {
 function questionToForget() {
   const from = served === null ? "" : ` and remove them from ${served.file}`;
   return [
-    make("strong", {}, `Forget ${plural(labels.size, "label", "labels")}${from}?`),
+    make("strong", {}, `Forget ${numberOfLabels()}${from}?`),
     button("Yes, forget", forgetLabels),
     button("Keep", () => askToForget(false)),
   ];
@@ -198,6 +204,7 @@ function downloadLabels() {
 function startLabels() {
   readLabels();
   document.body.append(labelBar());
+  if (served !== null) document.querySelector("footer").append(` Labels are written to ${served.file} on this machine.`);
   addEventListener("storage", ({ key }) => {
     if (key !== LABELS_KEPT && key !== null) return;
     readLabels();
