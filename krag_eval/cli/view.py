@@ -28,14 +28,14 @@ def view(
         port: The port on 127.0.0.1; 0 chooses a free one.
         no_browser: Print the address, and open no browser.
     """
-    with needing("`krag-eval view`", "uvicorn", "view"):
+    with needing("The viewer", "uvicorn", "view"):
         import uvicorn
     if not 0 <= port <= 65_535:
         raise InvalidInputError(f"`--port` must be from 0 to 65535, got {port}.")
     found = Folder(folder).listed()
     if not found["reports"] and not found["runs"]:
         raise InvalidInputError(
-            f"{folder}: has no report and no run. Write a report with `krag-eval report` and --out."
+            f"{folder}: has no report and no run. Name a folder with reports (.html) or runs (.jsonl, .parquet)."
         )
     with _bound(port) as server:
         port = server.getsockname()[1]
@@ -61,6 +61,6 @@ def _bound(port: int) -> socket.socket:
     except OSError as error:
         server.close()
         raise InvalidInputError(
-            f"Port {port} of 127.0.0.1 cannot be used ({error.strerror}). Choose another one with `--port`."
+            f"Port {port} of 127.0.0.1 cannot be used ({error.strerror}). Choose another one, or 0 for any free one."
         ) from error
     return server

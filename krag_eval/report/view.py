@@ -161,10 +161,7 @@ class _Guard:
         if not {*origins} <= {f"http://{hosts[0]}"} or headers.get("sec-fetch-site", "none") not in _FROM_HERE:
             return 403, "Another site may not ask for this."
         if not hmac.compare_digest(request.scope["path"].removeprefix("/").partition("/")[0].encode(), self.token):
-            return 403, "The token is missing or wrong. Open the address that krag-eval view printed."
-        length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > MOST_BYTES:
-            return 413, "The body is too large."
+            return 403, "The token is missing or wrong. Open the address that was printed."
         return None
 
 
@@ -183,7 +180,7 @@ def view_app(folder: Path, token: str, port: int) -> ASGIApp:
         InvalidInputError: It is no folder.
         MissingDependencyError: A package of the extra `view` is not installed.
     """
-    with needing("`krag-eval view`", "starlette", "view"):
+    with needing("The viewer", "starlette", "view"):
         from starlette.applications import Starlette
         from starlette.concurrency import run_in_threadpool
         from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse
