@@ -9,6 +9,7 @@ From the match relation of a batch follow, for each query,
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -122,8 +123,23 @@ class Judgments:
         for query in self._queries_with_a_choice.tolist():
             start, stop = np.searchsorted(self.edge_query, [query, query + 1]).tolist()
             chosen = start + np.flatnonzero(within(self.edge_query[start:stop], self.edge_rank[start:stop], k))
-            total[query] = _best_assignment(self.edge_rank[chosen], self.edge_gold[chosen], values[chosen])[0]
+            steps, _ = _best_assignment(self.edge_rank[chosen], self.edge_gold[chosen], values[chosen])
+            total[query] = steps[-1][1] if steps else 0
         return total
+
+    def dcg_steps(self, gains: FloatArray, discounts: FloatArray) -> dict[int, list[tuple[int, float]]]:
+        """Return for each query with a choice the ranks that match, each with what `dcg` reaches down to it.
+
+        There is a choice where some rank matches gold documents of different grades. Elsewhere `dcg` is the sum over
+        the credited ranks.
+        """
+        values = self.fixed_point(self.edge_query, gains[self.edge_gold] * discounts[self.edge_rank])
+        bits, steps = self._fixed_point_bits.tolist(), {}
+        for query in self._queries_with_a_choice.tolist():
+            chosen = slice(*np.searchsorted(self.edge_query, [query, query + 1]).tolist())
+            sums, _ = _best_assignment(self.edge_rank[chosen], self.edge_gold[chosen], values[chosen])
+            steps[query] = [(rank, math.ldexp(total, -bits[query])) for rank, total in sums]
+        return steps
 
     def assigned(self, query: int, gains: FloatArray, discounts: FloatArray, k: int | None) -> dict[int, int]:
         """Return for each rank of one query the gold document that `dcg` gives it, as a position in `gold_`."""
@@ -424,8 +440,8 @@ def _serve(ranks: list[int], golds: list[int]) -> set[int]:
     return served
 
 
-def _best_assignment(rank: IntArray, gold: IntArray, values: IntArray) -> tuple[int, dict[int, int]]:
-    """Return the largest sum of values over all one-to-one assignments of one query, and the gold of each rank there.
+def _best_assignment(rank: IntArray, gold: IntArray, values: IntArray) -> tuple[list[tuple[int, int]], dict[int, int]]:
+    """Return the largest sum of values over all one-to-one assignments down to each rank, and the gold of each rank.
 
     Ranks are added from the top; each may push others along a best alternating path, found by relaxation over the
     gold documents (Bellman-Ford on the residual graph of the assignment problem).
@@ -441,6 +457,7 @@ def _best_assignment(rank: IntArray, gold: IntArray, values: IntArray) -> tuple[
     value[row, column] = values
     holder = np.full(len(golds), -1)
     held = np.zeros(len(golds), dtype=np.int64)  # the value that a gold document has with its holder
+    steps: list[tuple[int, int]] = []
     for new in range(len(ranks)):
         best = value[new].copy()
         parent = np.full(len(golds), -1)
@@ -456,13 +473,13 @@ def _best_assignment(rank: IntArray, gold: IntArray, values: IntArray) -> tuple[
             parent[better] = taken[source[better]]
         gain = best - held  # the path ends at a free gold document, or its last holder goes without
         end = int(np.argmax(gain))
-        if gain[end] <= 0:
-            continue
-        while (before := int(parent[end])) >= 0:
-            holder[end] = holder[before]
-            end = before
-        holder[end] = new
-        served = holder >= 0
-        held[served] = value[holder[served], np.flatnonzero(served)]
+        if gain[end] > 0:
+            while (before := int(parent[end])) >= 0:
+                holder[end] = holder[before]
+                end = before
+            holder[end] = new
+            served = holder >= 0
+            held[served] = value[holder[served], np.flatnonzero(served)]
+        steps.append((int(ranks[new]), int(held.sum())))
     given = holder >= 0
-    return int(held.sum()), dict(zip(ranks[holder[given]].tolist(), golds[given].tolist(), strict=True))
+    return steps, dict(zip(ranks[holder[given]].tolist(), golds[given].tolist(), strict=True))

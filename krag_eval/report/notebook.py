@@ -118,7 +118,7 @@ def _head(title: str, style: str, meaning: str | None = None) -> str:
 
 
 def _style(cell: Cell, is_number: bool) -> str:
-    return ";".join([_RIGHT if is_number else _LEFT, *([_TONES[cell.tone]] if cell.tone else [])])
+    return ";".join([_RIGHT if is_number else _LEFT, *([_TONES[cell.tone]] if cell.tone in _TONES else [])])
 
 
 def _text(text: str) -> str:

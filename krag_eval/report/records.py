@@ -6,8 +6,9 @@ import itertools
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
 
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.formatting import format_interval, format_percent, format_seconds, format_value
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from krag_eval.analysis.comparison.systems import Slice
     from krag_eval.analysis.diagnosis import Diagnosis
     from krag_eval.analysis.funnel import Funnel
+    from krag_eval.analysis.gate import GateReport
     from krag_eval.datasets import EvalSet, Run
     from krag_eval.evaluation.results import Detail, EvaluationResult
 
@@ -32,12 +34,14 @@ class ReportedSystem:
         result: Its scores, with every query.
         diagnosis: The causes of its misses.
         run: Its run, with parameters and latencies; None if only the scores are known.
+        answers: The answers that were given, by the place of the question.
     """
 
     name: str
     result: EvaluationResult
     diagnosis: Diagnosis
     run: Run | None = None
+    answers: Mapping[int, GivenAnswer] = field(default_factory=dict)
 
     @property
     def detail(self) -> Detail:
@@ -50,6 +54,23 @@ class ReportedSystem:
         return self.result.detail
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenAnswer:
+    """The answer that an application gave to a question, and what was said of it.
+
+    Attributes:
+        text: The answer; None if there is none.
+        error: What the application raised, or None.
+        scores: The name and the formatted value of each metric that is defined.
+        verdicts: What a judge said: about what, whether it is good (None without a verdict), and why.
+    """
+
+    text: str | None
+    error: str | None = None
+    scores: tuple[tuple[str, str], ...] = ()
+    verdicts: tuple[tuple[str, bool | None, str | None], ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One cell of a table.
@@ -58,11 +79,16 @@ class Cell:
         value: The value for programs; None if it is undefined or empty.
         text: The same for people, as every format prints it.
         tone: `"good"`, `"bad"` or `"quiet"` for a verdict or an aside, `"best"` for the best of its column; else None.
+            The page takes several, and `"heat-0"` to `"heat-10"`.
+        door: The address in the page of the queries behind it (see `door`), or None.
+        help: An explanation, or None.
     """
 
     value: str | float | int | bool | None
     text: str
     tone: str | None = None
+    door: str | None = None
+    help: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +130,46 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Figure:
+    """A value on the first screen.
+
+    Attributes:
+        key: The metric.
+        of: The system that has it.
+        value: The value.
+        interval: Its confidence interval, empty if there is none.
+        change: What it gained or lost against the baseline, with a verdict; None where nothing is compared.
+    """
+
+    key: str
+    of: str
+    value: Cell
+    interval: Cell
+    change: Cell | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What the first screen says.
+
+    Attributes:
+        verdict: What the report comes to, in one sentence.
+        alarms: What makes every number doubtful, such as retrievals that failed.
+        figures: Three to five values.
+        facts: What to look at first: the most frequent cause of misses, the worst slice, the one that lost most.
+        checks: The requirements of a gate.
+        matrices: For each system its metrics by cut-off.
+    """
+
+    verdict: Cell
+    alarms: tuple[Cell, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    facts: tuple[Cell, ...] = ()
+    checks: tuple[Cell, ...] = ()
+    matrices: tuple[Table, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """A part of a report.
 
@@ -133,6 +199,7 @@ class Report:
         notes: What a reader must know before the numbers, such as warnings.
         funnels: Where needs were lost, for each system whose run has stages.
         further: More sections, shown after those of the report itself.
+        gate: What a gate found in one of the systems; None if there is none.
     """
 
     title: str
@@ -143,6 +210,7 @@ class Report:
     notes: tuple[str, ...] = ()
     funnels: tuple[Funnel, ...] = ()
     further: tuple[Section, ...] = ()
+    gate: GateReport | None = None
 
     @property
     def n_queries(self) -> int:
@@ -156,6 +224,27 @@ class Report:
         for part in self.slices:
             fields.setdefault(f"{part.field}", []).append(part)
         return fields
+
+
+def door(view: str = "queries", *, part: tuple[str | None, str | None] | None = None, **params: str | None) -> str:
+    """Return the address of a view of the page, such as the queries that a filter lets through.
+
+    Args:
+        view: `"queries"`, or the key of a section.
+        part: The field and the value of a slice.
+        **params: What address.js reads, such as `cause`, `run` or `sort`; None is left out.
+
+    >>> door(part=("type", None), cause="never_retrieved", run="bm25 words")
+    '#queries?slice.type=%28none%29&cause=never_retrieved&run=bm25%20words'
+    """
+    slices = {} if part is None else {f"slice.{part[0]}": "(none)" if part[1] is None else part[1]}
+    given = {name: value for name, value in (slices | params).items() if value is not None}
+    return f"#{view}?{urlencode(given, quote_via=quote, errors='replace')}" if given else f"#{view}"
+
+
+def run_alone(name: str, n_systems: int) -> dict[str, Any]:
+    """Return what `door` takes for the queries of one system, which no other one stands beside."""
+    return {"run": name, "against": "nothing"} if n_systems > 1 else {}
 
 
 EMPTY = Cell(None, "")
@@ -172,14 +261,24 @@ def value_cell(value: float | None) -> Cell:
     return Cell(value, format_value(value), None if value is not None else "quiet")
 
 
+def heat_cell(value: float | None, door: str | None = None) -> Cell:
+    """Return a cell of a heat map with a value from 0 to 1; one outside of these has no colour.
+
+    >>> heat_cell(0.25).tone, heat_cell(None).text
+    ('heat-2', '-')
+    """
+    step = None if value is None or not 0 <= value <= 1 else f"heat-{round(10 * value)}"
+    return Cell(value, format_value(value), step or ("quiet" if value is None else None), door)
+
+
 def interval_cell(interval: tuple[float, float] | None) -> Cell:
     """Return a cell with a confidence interval, empty if there is none."""
     return text_cell(format_interval(interval), "quiet") if interval is not None else EMPTY
 
 
-def count_cell(count: int) -> Cell:
-    """Return a cell with a count."""
-    return Cell(count, str(count))
+def count_cell(count: int, door: str | None = None) -> Cell:
+    """Return a cell with a count, and where the queries are that it counts; nothing is behind a 0."""
+    return Cell(count, str(count), door=door if count else None)
 
 
 def number_cell(number: float | None, digits: int = 1) -> Cell:
@@ -239,11 +338,11 @@ class GoldOutcome:
 def slices_by_query(report: Report) -> dict[str, list[list[str]]]:
     """Return, for each field of the slices, the values of each query."""
     fields: dict[str, list[list[str]]] = {}
-    for field, parts in report.slices_by_field.items():
-        fields[field] = [[] for _ in range(report.n_queries)]
+    for name, parts in report.slices_by_field.items():
+        fields[name] = [[] for _ in range(report.n_queries)]
         for part in parts:
             for query in part.chosen.tolist() if part.value is not None else ():
-                fields[field][query].append(part.value or "")
+                fields[name][query].append(part.value or "")
     return fields
 
 

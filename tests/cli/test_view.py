@@ -29,6 +29,8 @@ from tests.support.view_cases import Served, fill, serving
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+NO_FILES = "has no report and no run. Name a folder with reports (.html) or runs (.jsonl, .parquet)."
+
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
@@ -170,8 +172,7 @@ def test_what_cannot_be_served_is_said(command: Runner, tmp_path: Path) -> None:
             for line in ("view empty", "view none", "view set.jsonl", "view . --port 65536", f"view . --port {port}")
         ]
     assert [re.sub(r"used \(.*?\)", "used ()", text.replace(str(port), "PORT")) for text in said] == [
-        "InvalidInputError: empty: has no report and no run. "
-        "Name a folder with reports (.html) or runs (.jsonl, .parquet).\n",
+        f"InvalidInputError: empty: {NO_FILES}\n",
         "InvalidInputError: none: is no folder. Name the folder that has the reports or the runs.\n",
         "InvalidInputError: set.jsonl: is no folder. Name the folder that has the reports or the runs.\n",
         "InvalidInputError: `--port` must be from 0 to 65535, got 65536.\n",

@@ -63,7 +63,7 @@ def test_numbers_are_aligned_to_the_right_and_stay_readable() -> None:
     text = "".join(markdown(cases.two_runs()))
     assert "\n| metric | bm25 단어 | 95 % interval | гибрид (RRF) | 95 % interval | undefined |\n" in text
     assert "\n|---|---:|---:|---:|---:|---:|\n| hit_rate@1 | 0.3000 | 0.0667 to 0.6525 | " in text
-    assert text.startswith("# bm25 단어, гибрид (RRF) on 가게 FAQ\n\n## Scores\n\n")
+    assert text.startswith("# bm25 단어, гибрид (RRF) on 가게 FAQ\n\n## In short\n\n")
 
 
 def test_notes_come_first() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,6 +17,7 @@ from tests.support.page_cases import (
     RUSSIAN,
     TEXTS,
     from_lists,
+    page_of,
     run_of,
     shop,
     write_page,
@@ -179,23 +180,23 @@ def test_what_the_retriever_raised_is_shown(page: Page, two_runs: str) -> None:
 
 
 def test_the_address_opens_a_query_and_the_way_back_closes_it(page: Page, two_runs: str) -> None:
-    page.goto(two_runs)
+    page.goto(two_runs + "#queries?sort=place")
     page.click(f"#krag-rows >> text={RUSSIAN}")
-    assert page.url.endswith(f"#q={RUSSIAN}")
+    assert page.url.endswith(f"#queries?sort=place&q={RUSSIAN}")
     page.click("[aria-label='Previous query']")
-    assert page.url.endswith(f"#q={CHINESE}")
+    assert page.url.endswith(f"&q={CHINESE}")
     page.go_back()
     page.locator("#krag-query").wait_for(state="hidden")
-    assert page.url == two_runs
+    assert page.url == two_runs + "#queries?sort=place"
     page.go_forward()
     assert page.inner_text("#krag-query-id") == f"Query {CHINESE}"
     page.click("#krag-close")
     page.locator("#krag-query").wait_for(state="hidden")
-    assert page.url == two_runs + "#queries"
+    assert page.url == two_runs + "#queries?sort=place"
     page.click(f"#krag-rows >> text={RUSSIAN}")
     page.keyboard.press("Escape")
     page.locator("#krag-query").wait_for(state="hidden")
-    assert page.url == two_runs + "#queries"
+    assert page.url == two_runs + "#queries?sort=place"
     page.click("nav a >> nth=0")
     assert page.evaluate("document.activeElement.id") != "krag-list"
     page.goto(two_runs + "#q=q-none")
@@ -207,18 +208,19 @@ def test_the_address_opens_a_query_and_the_way_back_closes_it(page: Page, two_ru
     for unknown in ("#q=unknown", "#q=%E0%A4%A", "#n=0", "#n=7", "#n=x"):
         page.goto(two_runs + unknown)
         assert page.locator("#krag-query").is_hidden(), unknown
+        assert page.inner_text("#krag-in-vain").startswith("The address asks for what this report does not have: query")
 
 
 def test_from_a_query_that_the_filters_leave_out_no_key_leads_elsewhere(page: Page, two_runs: str) -> None:
     page.goto(two_runs)
     page.fill("#krag-text", "q-none")
     page.locator("#krag-count", has_text="1 of").wait_for()
-    page.evaluate(f"location.hash = '#q={RUSSIAN}'")
+    page.evaluate(f"location.hash = '#queries?text=q-none&q={RUSSIAN}'")
     page.locator("#krag-query").wait_for()
     assert page.inner_text("#krag-query .bar .quiet") == "not in the list"
-    for key in ("ArrowRight", "ArrowLeft"):
+    for key in ("ArrowRight", "ArrowLeft", "j", "k"):
         page.keyboard.press(key)
-        assert page.url.endswith(f"#q={RUSSIAN}")
+        assert page.url.endswith(f"q={RUSSIAN}")
 
 
 def test_of_several_systems_any_two_stand_side_by_side(page: Page, tmp_path: Path) -> None:
@@ -233,3 +235,116 @@ def test_of_several_systems_any_two_stand_side_by_side(page: Page, tmp_path: Pat
     heads = page.locator("#krag-query .column > h3").all_inner_texts()
     assert [head.split() for head in heads] == [["Gold", "1"], ["b", "1"], ["c", "2"]]
     assert column(page, "c").locator(".moved").all_inner_texts() == ["= stays", "✦ new"]
+
+
+def test_metadata_of_documents_and_questions_can_be_seen_and_searched(page: Page, tmp_path: Path) -> None:
+    metadata = {"source": "faq.md", "page": 3, "url": "https://u:secret-word-9@host.test/a", "long": "x" * 1000}
+    evalset = EvalSet(
+        [{"id": "q", "gold": [{"id": "a", "text": "alpha"}], "source": "보고서.pdf", "metadata": {"owner": "Ann"}}]
+    )
+    documents = [{"id": "a", "text": "alpha", "metadata": metadata}, {"id": "b", "text": "beta"}]
+    run = Run.of("only", [RunRow.from_dict({"query_id": "q", "retrieved": documents})])
+    address = write_page(tmp_path, build_report({"only": run}, evalset, k=2))
+    page.goto(address + "#q=q")
+    about = card(page, "only", 1).locator(".about")
+    about.locator("summary").click()
+    lines = about.locator("dl div").all_inner_texts()
+    assert [line.split("\n") for line in lines[:2]] == [["source", "faq.md"], ["page", "3"]]
+    assert lines[3] == "long\n" + "x" * 300 + "…"
+    assert "secret-word-9" not in page.content()
+    assert card(page, "only", 2).locator(".about").count() == 0
+    assert page.locator("#krag-query > .about summary").inner_text() == "source: 보고서.pdf; owner: Ann"
+    for text, n in (("faq.md", 1), ("ann 보고서", 1), ("bob", 0)):
+        page.goto(address + f"#queries?text={text}")
+        page.wait_for_timeout(200)
+        assert page.locator("#krag-rows [role=row]").count() == n, text
+
+
+def test_equal_metadata_stands_in_the_data_once() -> None:
+    documents = [[{"id": f"d{i}", "text": f"text {i}", "metadata": {"source": "the very same file"}} for i in range(9)]]
+    page = page_of(from_lists([["text 1"]], documents, match_method="text"))
+    assert page.count("the very same file") == 1
+
+
+def test_words_of_the_question_are_marked_apart(page: Page, tmp_path: Path) -> None:
+    gold, retrieved = "Returns take 14 days.", "Returns cost 14 euros, shipping is free."
+    report = from_lists([[gold]], [[gold, retrieved]], queries=["How long do returns and shipping take?"], k=2)
+    page.goto(write_page(tmp_path, report) + "#n=1")
+    text = card(page, "only", 2).locator(".text")
+    assert text.locator("mark").all_inner_texts() == ["Returns", "14"]
+    assert text.locator("mark .of-question").all_inner_texts() == ["Returns"]
+    assert text.locator(".of-question").all_inner_texts() == ["Returns", "shipping"]
+    assert text.inner_text() == retrieved
+    assert "underlined: words of the question" in page.inner_text(".words-legend")
+
+
+def test_a_move_is_good_or_bad_only_of_what_is_relevant(page: Page, two_runs: str) -> None:
+    page.goto(two_runs + f"#q={KOREAN}")
+    assert card(page, "second", 1).locator(".moved").get_attribute("class") == "badge moved up"
+    assert card(page, "second", 4).locator(".moved").get_attribute("class") == "badge moved"
+
+
+def test_which_two_runs_are_compared_is_chosen_without_closing(page: Page, tmp_path: Path) -> None:
+    rankings = {"a": ["ru-1"], "b": ["ru-3"], "c": ["ru-3", "ru-1"]}
+    evalset = EvalSet([{"id": "q", "gold": [{"id": "ru-1", "text": TEXTS["ru-1"]}]}])
+    runs = {name: run_of(name, {"q": ids}) for name, ids in rankings.items()}
+    page.goto(write_page(tmp_path, build_report(runs, evalset, k=5)) + "#q=q")
+    assert page.locator(".values tbody th").all_inner_texts() == ["a", "b", "c", "difference"]
+    page.locator(".pair select").nth(1).select_option(label="c")
+    assert page.locator("#krag-query").is_visible()
+    assert page.locator("#krag-query .column h3 bdi").all_inner_texts() == ["Gold", "a", "c"]
+    assert "against=c" in page.url
+    assert page.input_value("#krag-other") == "2"
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Against"
+    page.locator(".pair select").nth(1).select_option(label="nothing")
+    assert page.locator("#krag-query .column h3 bdi").all_inner_texts() == ["Gold", "a"]
+
+
+def test_a_query_can_be_copied_as_text(page: Page, two_runs: str) -> None:
+    page.goto(two_runs + f"#q={KOREAN}")
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    page.click("text=Copy as text")
+    text = page.evaluate("window.copied")
+    assert text.startswith(f"Query {KOREAN}\nQuestion: 배송은 얼마나 걸리나요?\nAnswer to expect: 이틀 걸립니다.")
+    assert "Gold 1 [ko-1] (first: found at rank 2; second: found at rank 1)" in text
+    assert "2. [ko-1] (relevant) 배송이 보통 이틀 걸립니다." in text
+    page.evaluate("() => { navigator.clipboard.writeText = async () => { throw new Error('no'); }; }")
+    page.click("text=Copy as text")
+    assert page.input_value("#krag-query .copied") == text
+
+
+def test_print_shows_the_open_query_alone(page: Page, two_runs: str) -> None:
+    page.goto(two_runs + f"#q={KOREAN}")
+    page.emulate_media(media="print")
+    assert page.locator("#krag-query .card").first.is_visible()
+    assert page.locator("#overview").is_hidden()
+    assert page.locator("#krag-query .actions").is_hidden()
+    page.emulate_media(media="screen")
+    page.keyboard.press("Escape")
+    page.emulate_media(media="print")
+    assert page.locator("#overview").is_visible()
+    assert page.locator("#krag-query").is_hidden()
+
+
+def test_the_answer_of_an_arabic_question_is_at_the_right(page: Page, tmp_path: Path) -> None:
+    question = {
+        "id": "q",
+        "question": "متى يصل الطلب؟",
+        "gold": [{"id": "a", "text": "خلال يومين"}],
+        "answer": "خلال يومين",
+    }
+    run = Run.of("only", [RunRow.from_dict({"query_id": "q", "retrieved": [{"id": "a", "text": "خلال يومين"}]})])
+    page.goto(write_page(tmp_path, build_report({"only": run}, EvalSet([question]))) + "#q=q")
+    for part in (".answer .text", ".card .text"):
+        assert page.locator(part).first.evaluate("e => getComputedStyle(e).direction") == "rtl"
+        assert page.locator(part).first.evaluate("e => getComputedStyle(e).textAlign") == "start"
+
+
+def test_where_a_stage_lost_a_gold_document_is_said(page: Page, tmp_path: Path) -> None:
+    stages: list[dict[str, Any]] = [{"name": "search", "retrieved": [{"id": "x"}, {"id": "a"}]}]
+    stages.append({"name": "rerank", "inputs": ["search"], "retrieved": [{"id": "x"}]})
+    run = Run.of("only", [RunRow.from_dict({"query_id": "q", "stages": stages})])
+    page.goto(
+        write_page(tmp_path, build_report({"only": run}, EvalSet([{"id": "q", "gold": [{"id": "a"}]}]), k=5)) + "#q=q"
+    )
+    assert "lost in rerank" in page.inner_text("#krag-query .fates")

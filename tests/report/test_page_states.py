@@ -120,6 +120,7 @@ def test_on_a_narrow_screen_the_name_of_the_theme_stays_whole(page: Page, tmp_pa
 def test_on_a_narrow_screen_the_names_of_metrics_stay_whole(page: Page, two_runs: str) -> None:
     page.set_viewport_size({"width": 400, "height": 800})
     page.goto(two_runs)
+    page.click("nav a[href='#summary']")
     names = page.locator("#summary table >> nth=0").locator("tbody th")
     assert "micro_precision@5" in names.all_inner_texts()
     assert names.evaluate_all("names => names.every((name) => name.offsetHeight < 40)")

@@ -20,7 +20,7 @@ def cells(report: Report) -> Iterator[Cell]:
     return (cell for section in sections_of(report) for table in section.tables for row in table.rows for cell in row)
 
 
-ALL = ["summary", "comparison", "slices", "causes", "negatives", "parameters", "signatures"]
+ALL = ["overview", "summary", "comparison", "slices", "causes", "negatives", "parameters", "signatures"]
 
 
 @pytest.mark.parametrize(
@@ -28,8 +28,8 @@ ALL = ["summary", "comparison", "slices", "causes", "negatives", "parameters", "
     [
         ("two runs", ALL),
         ("one run", [key for key in ALL if key != "comparison"]),
-        ("ids only", ["summary", "slices", "causes", "signatures"]),
-        ("without answers", ["summary", "comparison", "negatives", "parameters", "signatures"]),
+        ("ids only", ["overview", "summary", "slices", "causes", "signatures"]),
+        ("without answers", ["overview", "summary", "comparison", "negatives", "parameters", "signatures"]),
         ("one query", [key for key in ALL if key != "negatives"]),
     ],
 )

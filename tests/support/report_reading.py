@@ -85,10 +85,12 @@ def json_tables(report: Report) -> list[Rows]:
 
 
 def html_tables(page: str) -> list[Rows]:
+    """The cells of the tables, but for those of the first screen, which no other format has."""
     document: Element = html5lib.parse(page, namespaceHTMLElements=False)
     return [
         [["".join(cell.itertext()) for cell in row if cell.tag in ("td", "th")] for row in table.iter("tr")]
         for table in document.iter("table")
+        if not table.get("id", "").startswith("table-matrix")
     ]
 
 

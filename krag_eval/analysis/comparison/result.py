@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import html
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -557,8 +557,17 @@ _MOST_ROWS, _MOST_SLICES, _MOST_QUESTIONS = 40, 5, 10
 _MARKS = {Outcome.WORSE: "❌ ", Outcome.BETTER: "✅ ", Outcome.SAME: "", Outcome.UNRESOLVED: "❔ "}
 
 
-def headline(comparison: Comparison) -> str:
-    """Return what the comparison comes to, in one sentence: what is worse, what is better, or what cannot be said."""
+def _code(text: str) -> str:
+    return as_code(shorten(one_line(text), WIDTH))
+
+
+def headline(comparison: Comparison, name: Callable[[str], str] = _code) -> str:
+    """Return what the comparison comes to, in one sentence: what is worse, what is better, or what cannot be said.
+
+    Args:
+        comparison: The comparison.
+        name: How the name of a system is written; as code of Markdown by default.
+    """
     rows = comparison.pairs or comparison.rows
     parts = []
     for outcome in (Outcome.WORSE, Outcome.BETTER):
@@ -567,7 +576,7 @@ def headline(comparison: Comparison) -> str:
         for row in named[:_MOST_QUESTIONS]:
             by_pair.setdefault((row.system, row.baseline), []).append(row.key)
         parts += [
-            f"{_code(system)} is {outcome} than {_code(baseline)} in {', '.join(keys)}"
+            f"{name(system)} is {outcome} than {name(baseline)} in {', '.join(keys)}"
             for (system, baseline), keys in by_pair.items()
         ]
         if len(named) > _MOST_QUESTIONS:
@@ -638,10 +647,6 @@ def _markdown_questions(comparison: Comparison, system: str) -> Iterator[str]:
     if len(changes) > len(shown):
         yield f"| and {len(changes) - len(shown)} more | | |"
     yield from ("", "</details>")
-
-
-def _code(text: str) -> str:
-    return as_code(shorten(one_line(text), WIDTH))
 
 
 def _wrap(text: str, indent: str = "") -> list[str]:

@@ -29,7 +29,7 @@ from krag_eval.llm.bench.answering import (
     is_model,
     model_answerer,
 )
-from krag_eval.llm.bench.report import EVAL_MODES, Bench, bench_sections
+from krag_eval.llm.bench.report import EVAL_MODES, Bench, bench_sections, given_answers
 from krag_eval.llm.context_judge.judge import judge_contexts
 from krag_eval.llm.context_judge.result import ContextResult
 from krag_eval.llm.json_answers import check_schema
@@ -170,7 +170,11 @@ def run_bench(
         answer_scores=scores,
         context=context,
         left_out=left_out,
-        report=replace(report, further=bench_sections(questions, asked, generation, scores, context, left_out)),
+        report=replace(
+            report,
+            systems=(replace(report.systems[0], answers=given_answers(questions, asked, answers, scores, context)),),
+            further=bench_sections(questions, asked, generation, scores, context, left_out),
+        ),
     )
 
 

@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.formatting import format_value
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval.datasets import EvalSet, Question, Run
 from krag_eval.evaluation.answers.result import AnswerResult
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.llm.bench.answering import AnswerError
-from krag_eval.llm.context_judge.result import ContextResult
+from krag_eval.llm.context_judge.result import ContextResult, ContextRow
 from krag_eval.llm.question_generation import GenerationReport
 from krag_eval.llm.question_generation.checks import REASONS
 from krag_eval.llm.question_generation.report import FLATTERY
@@ -25,6 +26,7 @@ from krag_eval.report import Report, write_report
 from krag_eval.report.records import (
     Cell,
     Column,
+    GivenAnswer,
     Section,
     Table,
     count_cell,
@@ -116,6 +118,42 @@ def bench_sections(
         )
         if section is not None
     )
+
+
+def given_answers(
+    questions: EvalSet,
+    asked: EvalSet,
+    answers: Mapping[str, str | Exception] | None,
+    scores: AnswerResult | None,
+    context: ContextResult | None,
+) -> dict[int, GivenAnswer]:
+    """Return by the place of each question the answer that was given, its scores, and what the judge said."""
+    place = {question.id: number for number, question in enumerate(questions)}
+    given = {}
+    for row, question in enumerate(asked):
+        answer = None if answers is None else answers.get(question.id)
+        error = str(answer).removeprefix(_OURS) if isinstance(answer, Exception) else None
+        values = {} if scores is None else {name: float(column[row]) for name, column in scores.values.items()}
+        judged = None if context is None else context.rows[row]
+        values |= {} if judged is None else {name: v for name, v in judged.values.items() if v is not None}
+        given[place[question.id]] = GivenAnswer(
+            text=answer if isinstance(answer, str) else None,
+            error=error,
+            scores=tuple((name, format_value(v)) for name, v in values.items() if not math.isnan(v)),
+            verdicts=() if judged is None else tuple(_verdicts(judged)),
+        )
+    return given
+
+
+def _verdicts(row: ContextRow) -> Iterator[tuple[str, bool | None, str | None]]:
+    for rank, chunk in enumerate(row.chunks, 1):
+        said = chunk.error if chunk.repeats is None else f"repeats rank {chunk.repeats}"
+        useful = {True: "useful", False: "not useful", None: "no verdict"}[chunk.is_useful]
+        yield f"rank {rank}: {useful}", chunk.is_useful, chunk.reason or said
+    for statement in row.statements:
+        yield statement.text, statement.is_attributed, statement.reason
+    for failure in row.failures:
+        yield "the judge failed", None, failure
 
 
 def _questions(questions: EvalSet, generation: GenerationReport | None) -> Section:

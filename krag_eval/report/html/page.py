@@ -12,7 +12,8 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -20,11 +21,15 @@ import numpy as np
 
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.errors import needing
-from krag_eval._utils.formatting import format_value, number_of
+from krag_eval._utils.formatting import format_value, one_line
 from krag_eval._utils.objects import cached_property
+from krag_eval._utils.redaction import redact
 from krag_eval._utils.version import __version__
+from krag_eval.analysis.comparison.compare import is_lower_better
 from krag_eval.analysis.diagnosis import CAUSES
+from krag_eval.datasets import EvalSet
 from krag_eval.documents.columns import Side
+from krag_eval.documents.document import Document, read_leniently
 from krag_eval.documents.readers import OWN_ID
 from krag_eval.evaluation.explanation import GoldOutcome, Match, SearchOutcome, search_outcomes
 from krag_eval.evaluation.explanation import outcomes as outcomes_of
@@ -32,17 +37,37 @@ from krag_eval.evaluation.results import Detail
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.metrics.judgments import repeats_of
 from krag_eval.metrics.spans import Parts
+from krag_eval.report.html.cut_offs import cut_off_columns
 from krag_eval.report.plots import figures_of
 from krag_eval.report.records import Report, ReportedSystem
-from krag_eval.report.sections import sections_of
+from krag_eval.report.sections import overview_of, sections_below
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
+    from krag_eval.analysis.funnel import Funnel
+
 
 # Each joined to one, in this order.
-SCRIPTS = ("data", "dom", "words", "filters", "list", "documents", "outcomes", "labels", "query", "controls", "main")
-STYLES = ("report", "labels")
+SCRIPTS = (
+    "parts",
+    "data",
+    "dom",
+    "words",
+    "filters",
+    "metrics",
+    "list",
+    "documents",
+    "outcomes",
+    "labels",
+    "query",
+    "means",
+    "controls",
+    "keys",
+    "address",
+    "main",
+)
+STYLES = ("report", "overview", "list", "query", "labels", "means")
 _FOLDER = resources.files(__package__) / "templates"
 
 
@@ -62,8 +87,8 @@ def html_parts(report: Report) -> Iterator[str]:
     script, style = script_and_style()
     yield from template.generate(
         report=report,
-        headline=_headline(report),
-        sections=sections_of(report),
+        overview=overview_of(report),
+        sections=sections_below(report),
         figures=figures_of(report),
         data=((name, json_in_script(part)) for name, part in payload(report)),
         script=script,
@@ -71,13 +96,6 @@ def html_parts(report: Report) -> Iterator[str]:
         policy=policy(script, style),
         version=__version__,
     )
-
-
-def _headline(report: Report) -> str:
-    """Return in one line what a list of reports says of this one."""
-    key = next(iter(_shown_first(list(report.systems[0].detail.values), report)), None)
-    means = ", ".join(f"{one.name} {format_value(one.result[key])}" for one in report.systems) if key else ""
-    return f"{number_of(report.n_queries, 'query')}{f'; {key}: {means}' if key else ''}"
 
 
 def template_of(name: str) -> Template:
@@ -167,6 +185,7 @@ class Details:
     def __init__(self, report: Report, texts: Texts) -> None:
         self.missed: list[list[int]] = []
         self._documents = Documents(texts)
+        self._funnels = {funnel.name: funnel for funnel in report.funnels}
         self._methods: Numbered[str] = Numbered()
         self._similarities: Numbered[str] = Numbered()
         self._scores: Numbered[str] = Numbered()
@@ -185,6 +204,7 @@ class Details:
         return {
             "ids": self._documents.ids.values(),
             "documents": self._documents.columns,
+            "metadata": self._documents.metadata.values(),
             "methods": self._methods.values(),
             "similarities": self._similarities.values(),
             "scores": self._scores.values(),
@@ -214,7 +234,7 @@ class Details:
         missed: list[int] = []
         detail = system.detail
         side = with_documents(detail.batch).predicted
-        ids, texts, starts = side.ids, side.texts, side.offsets.tolist()
+        ids, texts, given, starts = side.ids, side.texts, side.documents, side.offsets.tolist()
         documents: list[int] = []
         gold_starts, best = detail.batch.actual.offsets.tolist(), _best_ranks(detail)
         whole = detail.batch, detail.matches, detail.judged, detail.nearest, system.diagnosis.k
@@ -224,7 +244,7 @@ class Details:
             places = None if best is None else best[slice(*gold_starts[index : index + 2])]
             missed.append(self._add_outcomes(outcomes, index, gold, causes, places))
             start, stop = starts[index : index + 2]
-            documents += map(self._documents.number, ids[start:stop], texts[start:stop])
+            documents += map(self._documents.number, ids[start:stop], texts[start:stop], given[start:stop])
             evidence += map(_in_units, parts, texts[start:stop])
             held += [_in_units(one.held, one.document.text) for one in gold]
             for match in found:
@@ -238,6 +258,10 @@ class Details:
             ranks["parts"], outcomes["parts"] = evidence, held
         errors = {str(query): error for query, error in system.result.errors.items()}
         read = {"gold": outcomes, "ranks": {"start": starts, **ranks}, "matches": matches, "errors": errors}
+        if system.name in self._funnels:
+            outcomes |= _fates(self._funnels[system.name], gold_starts)
+        if system.answers:
+            read["answers"] = {str(query): asdict(answer) for query, answer in system.answers.items()}
         if detail.sessions is not None:
             read["searches"] = self._searches(search_outcomes(detail.sessions, system.diagnosis.k))
         return read
@@ -255,7 +279,7 @@ class Details:
         for outcome in gold:
             grade, repeat = outcome.document.grade, outcome.repeat_of
             self._gold.add(
-                self._documents.number(outcome.document.id, outcome.document.text),
+                self._documents.number(outcome.document.id, outcome.document.text, outcome.document, is_gold=True),
                 None if grade is None else f"{grade:g}",
                 NONE if repeat is None else repeat,
                 NONE if outcome.alternative_to is None else outcome.alternative_to,
@@ -287,6 +311,15 @@ class Details:
 
     def _similarity(self, match: Match | None) -> int:
         return NONE if match is None else self._similarities.number(format_value(match.similarity, 3))
+
+
+def _fates(funnel: Funnel, gold_starts: Sequence[int]) -> dict[str, list[Any]]:
+    """Return what became of each gold document in the stages of a pipeline."""
+    numbered: Numbered[str] = Numbered()
+    fate = [NONE] * gold_starts[-1]
+    for query, gold, name in zip(funnel.places.tolist(), funnel.golds.tolist(), funnel.fates, strict=True):
+        fate[gold_starts[query] + gold] = numbered.number(name)
+    return {"fate": fate, "fates": numbered.values()}
 
 
 def _best_ranks(detail: Detail) -> list[int] | None:
@@ -348,6 +381,7 @@ def payload(report: Report) -> Iterator[tuple[str, Any]]:
     texts = Texts()
     details = Details(report, texts)
     yield "overview", _overview(report, details)
+    yield "cut-offs", cut_off_columns(report)
     yield "details", details.columns()
     starts = [0]
     for number, block in enumerate(texts.blocks()):
@@ -386,9 +420,14 @@ def _overview(report: Report, details: Details) -> dict[str, Any]:
         "systems": [system.name for system in report.systems],
         "ids": None if first.query_ids is None else list(first.query_ids),
         "questions": None if first.queries is None else _column(first.queries),
+        "about": None if report.evalset is None else _about(report.evalset, [*report.slices_by_field]),
         "nGold": first.judged.n_gold.tolist(),
         "metrics": [
-            {"key": key, "systems": [_values(system.detail.values[key]) for system in report.systems]}
+            {
+                "key": key,
+                "lower": is_lower_better(key),
+                "systems": [_values(system.detail.values[key]) for system in report.systems],
+            }
             for key in keys
             if all(key in system.detail.values for system in report.systems)
         ],
@@ -400,6 +439,14 @@ def _overview(report: Report, details: Details) -> dict[str, Any]:
         "slices": _slices(report),
         "lacking": details.lacking,
     }
+
+
+def _about(questions: EvalSet, shown: Sequence[str]) -> dict[str, list[Any]]:
+    """Return what is known of each question beside what is shown anyway, such as its slices."""
+    known = ({"source": q.source, **q.metadata, **q.further} for q in questions)
+    return _column(
+        lines_of({name: value for name, value in of.items() if name not in shown and value is not None}) for of in known
+    )
 
 
 def _column(values: Any) -> dict[str, list[Any]]:
@@ -482,19 +529,55 @@ class Texts(Numbered[str]):
 
 
 class Documents:
-    """Numbered documents, as pairs of an id and a text."""
+    """Numbered documents, as pairs of an id and a text, with the metadata of the first one with both."""
 
     def __init__(self, texts: Texts) -> None:
         self.ids: Numbered[str] = Numbered()
         self.texts = texts
+        self.metadata: Numbered[str] = Numbered()
         self._pairs: Numbered[tuple[int, int]] = Numbered()
+        self._metadata: list[int | None] = []
 
-    def number(self, id_: str | None, text: str | None) -> int:
-        """Return the number of the document with this id and text; an empty text counts as none."""
-        return self._pairs.number((self.ids.number(id_), self.texts.number(text or None)))
+    def number(self, id_: str | None, text: str | None, document: object, *, is_gold: bool = False) -> int:
+        """Return the number of the document with this id and text; an empty text counts as none.
+
+        Of a gold document without metadata those of the retrieved one are taken.
+        """
+        number = self._pairs.number((self.ids.number(id_), self.texts.number(text or None)))
+        is_new = number == len(self._metadata)
+        if is_new or self._metadata[number] is None:
+            metadata = self.metadata.number(_metadata_of(document))
+            self._metadata[number : number + 1] = [None if is_gold and metadata == NONE else metadata]
+        return number
 
     @cached_property
     def columns(self) -> dict[str, list[int]]:
-        """The numbers of the id and the text of each document."""
+        """The numbers of the id, the text and the metadata of each document."""
         pairs = self._pairs.values()
-        return {"id": [id_ for id_, _ in pairs], "text": [text for _, text in pairs]}
+        metadata = [NONE if number is None else number for number in self._metadata]
+        return {"id": [id_ for id_, _ in pairs], "text": [text for _, text in pairs], "metadata": metadata}
+
+
+def _metadata_of(document: object) -> str | None:
+    """Return the metadata of a document; None if it has none, or is an id or a text alone."""
+    if document is None or isinstance(document, (str, bytes, int)):
+        return None
+    return lines_of((document if isinstance(document, Document) else read_leniently(document)).metadata)
+
+
+# Of metadata a reader sees what fits on a screen.
+_MOST_NAMES, _LONGEST = 30, 300
+
+
+def lines_of(values: Mapping[str, Any]) -> str | None:
+    r"""Return values as lines of a name and a value without credentials, the long ones shortened; None without any.
+
+        >>> lines_of({"source": "faq.md", "page": 3})
+        'source: faq.md
+    page: 3'
+    """
+    lines = []
+    for name, value in itertools.islice(values.items(), _MOST_NAMES):
+        text = str(value)
+        lines.append(f"{one_line(str(name))}: {one_line(text[:_LONGEST])}{'…' if len(text) > _LONGEST else ''}")
+    return redact("\n".join(lines)) or None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from krag_eval.report.records import Report, Section
 from krag_eval.report.sections.causes import causes_section, stages_section
 from krag_eval.report.sections.comparison import comparison_section, slices_section
+from krag_eval.report.sections.overview import overview_of, overview_section
 from krag_eval.report.sections.summary import (
     negatives_section,
     no_value_reason,
@@ -15,18 +16,30 @@ from krag_eval.report.sections.summary import (
     summary_section,
 )
 
-__all__ = ["comparison_section", "sections_of", "stages_section", "summary_section"]
+__all__ = [
+    "comparison_section",
+    "overview_of",
+    "sections_below",
+    "sections_of",
+    "stages_section",
+    "summary_section",
+]
 
 
 def sections_of(report: Report) -> tuple[Section, ...]:
     """Return the sections of a report, in the order in which every format shows them.
 
-    The keys are `summary`, `comparison`, `slices`, `causes`, `stages`, `negatives`, `parameters` and `signatures`, as
-    far as the report has data for them, then those of `report.further`.
+    The keys are `overview`, `summary`, `comparison`, `slices`, `causes`, `stages`, `negatives`, `parameters` and
+    `signatures`, as far as the report has data for them, then those of `report.further`.
 
     Raises:
         InvalidInputError: A result comes from a stream and has no queries.
     """
+    return (overview_section(report), *sections_below(report))
+
+
+def sections_below(report: Report) -> tuple[Section, ...]:
+    """Return the sections without the overview, which the page shows in another form."""
     return (*_own(report), *report.further)
 
 

@@ -19,7 +19,9 @@ from krag_eval.report.records import (
     Section,
     Table,
     count_cell,
+    door,
     number_cell,
+    run_alone,
     share_cell,
     text_cell,
     value_cell,
@@ -70,7 +72,8 @@ def _causes(systems: Sequence[ReportedSystem]) -> Table:
         for system in systems:
             count = system.diagnosis.causes.count(cause)
             of = system.diagnosis.n_gold
-            row += [count_cell(count), share_cell(count / of if of else None)]
+            at = None if cause == FOUND else door(cause=cause, **run_alone(system.name, len(systems)))
+            row += [count_cell(count, at), share_cell(count / of if of else None)]
         rows.append((*row, text_cell(_MEANINGS[cause])))
     return Table("causes", None, tuple(columns), tuple(rows))
 
@@ -90,7 +93,10 @@ def _by_slice(system: ReportedSystem, table: str, field: str, parts: Sequence[Sl
     rows = []
     for part in parts:
         counts = Counter(causes[np.isin(system.diagnosis.gold_queries, part.chosen)].tolist())
-        rows.append((name_of(part), *(count_cell(counts[cause]) for cause in seen)))
+        doors = {
+            cause: door(cause=cause, part=(field, part.value), **run_alone(system.name, 1 + is_named)) for cause in seen
+        } | {FOUND: None}
+        rows.append((name_of(part), *(count_cell(counts[cause], doors[cause]) for cause in seen)))
     title = f"Causes by {field}" + (f": {system.name}" if is_named else "")
     columns = (Column(cause, cause, help=f"Gold documents: {_MEANINGS[cause]}") for cause in seen)
     return Table(table, title, (Column("slice", field, is_number=False), *columns), tuple(rows))

@@ -21,8 +21,10 @@ from krag_eval.report.records import (
     Table,
     any_cell,
     count_cell,
+    door,
     interval_cell,
     number_cell,
+    run_alone,
     seconds_cell,
     share_cell,
     text_cell,
@@ -161,10 +163,18 @@ def _counts(results: Results) -> Table:
     n_queries = next(iter(results.values())).n_queries
     columns = (Column(name.replace(" ", "_"), name, help=meaning) for name, (meaning, _) in shown.items())
     rows = tuple(
-        (text_cell(name), *(count_cell(count(result)) for _, count in shown.values()))
+        (
+            text_cell(name),
+            *(count_cell(count(result), _door_of(of, name, len(results))) for of, (_, count) in shown.items()),
+        )
         for name, result in results.items()
     )
     return Table("counts", f"What was scored: {number_of(n_queries, 'query')}", (SYSTEM, *columns), rows)
+
+
+def _door_of(count: str, name: str, n_systems: int) -> str | None:
+    status = {"failed": "failed", "without an answer": "no_gold"}.get(count)
+    return None if status is None else door(status=status, **run_alone(name, n_systems))
 
 
 def signatures_section(report: Report) -> Section:
@@ -253,7 +263,7 @@ def negatives_section(report: Report) -> Section:
     rows = []
     for system in report.systems:
         state = system.result.no_answer
-        counts = (count_cell(state.n_queries), count_cell(state.n_empty))
+        counts = (count_cell(state.n_queries, door(status="no_gold")), count_cell(state.n_empty))
         rows.append((text_cell(system.name), *counts, share_cell(state.empty_share), number_cell(state.mean_retrieved)))
     paragraph = "They are excluded from all other metrics: the correct result is an empty list."
     table = Table("negatives", None, columns, tuple(rows))

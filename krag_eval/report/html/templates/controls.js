@@ -8,6 +8,8 @@ function startControls() {
   const systems = overview.systems.map((name, place) => [String(place), name]);
   byId("slices").replaceChildren(...overview.slices.map(sliceSelect));
   options(byId("cause"), [["", "all"], [ANY_MISS, "any miss"], [NO_MISS, "no miss"], ...overview.causes.map(({ key }) => [key, key])]);
+  options(byId("status"), [["", "all"], ["failed", "retrieval failed"], ["empty", "nothing retrieved"], ["no_gold", "no gold document"]]);
+  options(byId("order"), [[WORST, "worst first"], [PLACE, "as in the set"], ["", "as the columns say"]]);
   options(byId("metric"), overview.metrics.map(({ key }) => [key, key]));
   options(byId("change"), [["", "all"], ["differs", "differs"], ["better", "got better"], ["worse", "got worse"]]);
   options(byId("one"), systems);
@@ -15,9 +17,25 @@ function startControls() {
   byId("keys").replaceChildren(...overview.metrics.map(({ key }) => keyBox(key)));
   for (const label of form.querySelectorAll(".two")) label.hidden = !isPair;
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("input", later(readControls, 120));
-  form.addEventListener("reset", () => setTimeout(resetControls));
-  byId("empty-reset").addEventListener("click", () => form.reset());
+  const read = later(() => {
+    readControls();
+    writeAddress();
+  }, 120);
+  form.addEventListener("input", read);
+  byId("order").addEventListener("input", () => {
+    state.sort = { column: byId("order").value || WORST, isDescending: false };
+  });
+  byId("reset").addEventListener("click", () => {
+    resetControls();
+    writeAddress();
+  });
+  byId("filters-toggle").addEventListener("click", () => {
+    const isOpen = byId("filters").classList.toggle("open");
+    byId("filters-toggle").setAttribute("aria-expanded", String(isOpen));
+  });
+  byId("text").addEventListener("focus", searchedTexts, { once: true });
+  byId("copy-link").addEventListener("click", copyLink);
+  byId("empty-reset").addEventListener("click", () => byId("reset").click());
   resetControls();
 }
 
@@ -37,11 +55,13 @@ const keyBoxes = () => byId("keys").querySelectorAll("input");
 
 // What the page shows at first.
 function resetControls() {
+  byId("controls").reset();
   byId("one").value = "0";
   byId("other").value = overview.systems.length > 1 ? "1" : "";
   if (overview.metrics.length) byId("metric").value = overview.shown[0];
   for (const box of keyBoxes()) box.checked = overview.shown.includes(box.value);
-  state.sort = { column: "place", isDescending: false };
+  state.sort = { column: WORST, isDescending: false };
+  state.k = null;
   readControls();
 }
 
@@ -51,9 +71,9 @@ function readControls() {
   const other = byId("other").value === "" || Number(byId("other").value) === one ? null : Number(byId("other").value);
   Object.assign(state, {
     text: byId("text").value,
-    inDocuments: byId("in-documents").checked,
     slices: new Map(sliceSelects.filter(([, { value }]) => value !== "").map(([field, { value }]) => [field, Number(value)])),
     cause: byId("cause").value,
+    status: byId("status").value,
     metric: byId("metric").value || null,
     least: number("least"),
     most: number("most"),
@@ -64,8 +84,17 @@ function readControls() {
   offerSides();
   state.change = other === null ? "" : byId("change").value;
   byId("change").disabled = other === null;
-  if (sortedColumnIsGone()) state.sort = { column: "place", isDescending: false };
+  if (sortedColumnIsGone()) state.sort = { column: WORST, isDescending: false };
   update();
+}
+
+async function copyLink() {
+  writeAddress();
+  const isCopied = await copyText(location.href);
+  byId("copied").textContent = isCopied ? "Copied" : "The browser does not let this page copy. The address bar has the link.";
+  setTimeout(() => {
+    byId("copied").textContent = "";
+  }, 4000);
 }
 
 // Whose values the range is about.

@@ -39,12 +39,12 @@ function* allTexts() {
 const metrics = new Map(overview.metrics.map((metric) => [metric.key, metric]));
 
 function valueOf(key, system, query) {
-  const column = metrics.get(key).systems[system];
+  const column = metricOf(key).systems[system];
   return column.values[column.of[query]];
 }
 
 function printedValue(key, system, query) {
-  const column = metrics.get(key).systems[system];
+  const column = metricOf(key).systems[system];
   return column.texts[column.of[query]];
 }
 
@@ -79,7 +79,7 @@ const failed = overview.errors.map((queries) => new Set(queries));
 
 // The causes of a query's misses, by the names that the tables give them.
 function causesOf(system, query) {
-  const bits = overview.missed[system][query];
+  const bits = missedAt(system, query);
   const names = overview.causes.filter((_, place) => bits & (1 << place)).map((cause) => cause.key);
   if (failed[system].has(query) && !names.includes("retriever_error")) names.unshift("retriever_error");
   return names;

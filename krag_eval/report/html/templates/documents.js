@@ -68,8 +68,9 @@ function wholeCharacters(text, offset) {
 }
 
 function documentOf(number) {
-  const { id, text } = details().documents;
+  const { id, text, metadata } = details().documents;
   return {
+    about: metadata[number] === NONE ? null : details().metadata[metadata[number]],
     id: id[number] === NONE ? null : details().ids[id[number]],
     text: textOf(text[number]),
     // The same document in two rankings: by its id, else by its text.
@@ -78,3 +79,15 @@ function documentOf(number) {
 }
 
 const documentId = ({ id }) => (id === null ? null : isolated(id, { class: "id" }));
+
+// What is known of a document or a question beside its text, as lines of `name: value`.
+function aboutBlock(about) {
+  if (about === null || about === undefined) return null;
+  const lines = about.split("\n");
+  const rows = lines.map((line) => {
+    const [name, value] = line.split(/: (.*)/s);
+    return make("div", {}, make("dt", {}, isolated(name)), make("dd", { dir: "auto" }, value ?? ""));
+  });
+  const first = about.length > 90 ? `${about.slice(0, wholeCharacters(about, 90))}\u2026` : about;
+  return make("details", { class: "about" }, make("summary", { class: "quiet" }, isolated(first.replaceAll("\n", "; "))), make("dl", {}, ...rows));
+}

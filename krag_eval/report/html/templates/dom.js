@@ -38,3 +38,13 @@ function options(select, pairs) {
 
 const counted = (n) => n.toLocaleString("en");
 const plural = (n, one, many) => `${counted(n)} ${n === 1 ? one : many}`;
+
+// Whether a text is in the clipboard now.
+async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false; // a file may not be allowed to, or the reader said no
+  }
+}

@@ -19,34 +19,40 @@ function textCell(text, attributes = {}) {
 
 // A column: what it sorts by, its heading, how many rem it takes at least, and at most or how much of what is left,
 // and its cells.
+const NARROW = matchMedia("(max-width: 44rem)");
+
+// On a phone the values come before the question.
 function columns() {
   const made = [{ column: "id", title: overview.ids === null ? "No." : "Id", least: 7, most: LONGEST_ID, fill: (q) => textCell(idOf(q)) }];
   if (overview.questions !== null) {
     made.push({ column: "question", title: "Question", least: 15, share: 3, fill: (q) => textCell(questionOf(q) ?? "", { lang: "" }) });
   }
-  made.push({ column: "nGold", title: "Gold", least: 4, isNumber: true, fill: (q) => String(overview.nGold[q]) });
-  made.push(...state.keys.flatMap(valueColumns));
-  made.push({ column: "causes", title: "Misses", least: 14, share: 1, fill: missesCell });
-  return made;
+  const gold = { column: "nGold", title: "Gold", least: 4, isNumber: true, fill: (q) => String(overview.nGold[q]) };
+  const values = shownKeys().flatMap(valueColumns);
+  const misses = { column: "causes", title: "Misses", least: NARROW.matches ? 9 : 14, share: 1, fill: missesCell };
+  if (NARROW.matches) return [made[0], ...values, misses, ...made.slice(1), gold];
+  return [...made, gold, ...values, misses];
 }
 
-// The values of a metric: of each system that is shown, and their difference.
+// The values of a metric: of each system, and the difference of the two that are shown side by side.
 function valueColumns(key) {
-  const made = (state.other === null ? ["one"] : ["one", "other"]).map((which) => ({
-    column: `${which}:${key}`,
-    title: key,
-    of: overview.systems.length > 1 ? overview.systems[state[which]] : null,
-    fill: (q) => printedValue(key, state[which], q),
+  const isMany = overview.systems.length > 2 && state.other !== null;
+  const made = (isMany ? EACH_SYSTEM : shownSystems()).map((system) => ({
+    column: `${system === state.one ? "one" : system === state.other ? "other" : `run${system}`}:${key}`,
+    title: atCutOff(key),
+    of: overview.systems.length > 1 ? overview.systems[system] : null,
+    fill: (q) => printedValue(key, system, q),
   }));
   if (state.other !== null) {
-    const fill = (q) => differenceCell(differenceOf(key, state.one, state.other, q));
-    made.push({ column: `difference:${key}`, title: key, of: "difference", fill });
+    const fill = (q) => differenceCell(differenceOf(key, state.one, state.other, q), isLowerBetter(key));
+    made.push({ column: `difference:${key}`, title: atCutOff(key), of: "difference", fill });
   }
-  return made.map((value) => ({ ...value, least: 7, isNumber: true }));
+  return made.map((value) => ({ ...value, least: NARROW.matches ? 4.6 : 7, isNumber: true, fallsFirst: isLowerBetter(key) }));
 }
 
-function differenceCell(difference) {
-  const tone = difference > 0 ? "good" : difference < 0 ? "bad" : "quiet";
+function differenceCell(difference, isReversed) {
+  const gain = isReversed ? -difference : difference;
+  const tone = gain > 0 ? "good" : gain < 0 ? "bad" : "quiet";
   return make("span", { class: tone }, printedDifference(difference));
 }
 
@@ -69,13 +75,13 @@ function drawHead() {
   );
 }
 
-function headCell({ column, title, of, isNumber }) {
+function headCell({ column, title, of, isNumber, fallsFirst = Boolean(isNumber) || column === "causes" }) {
   const { sort } = state;
   const isSorted = sort.column === column;
   const direction = !isSorted ? "none" : sort.isDescending ? "descending" : "ascending";
   const label = of ? `${title} ${of}` : title;
   const arrow = make("span", { class: "arrow", "aria-hidden": "true" }, { none: "", ascending: "\u25b2", descending: "\u25bc" }[direction]);
-  const inside = button("", () => sortBy(column, Boolean(isNumber) || column === "causes"), { title: `Sort by ${label}` });
+  const inside = button("", () => sortBy(column, fallsFirst), { title: `Sort by ${label}` });
   inside.append(make("span", { class: "name" }, isolated(title)), arrow);
   if (of) inside.append(isolated(of, { class: "of" }));
   return make("div", { role: "columnheader", "aria-sort": direction, "data-column": column, class: isNumber ? "number" : null }, inside);
@@ -85,8 +91,9 @@ function sortBy(column, fallsFirst) {
   const { sort } = state;
   if (sort.column !== column) state.sort = { column, isDescending: fallsFirst };
   else if (sort.isDescending === fallsFirst) state.sort = { column, isDescending: !fallsFirst };
-  else state.sort = { column: "place", isDescending: false };
+  else state.sort = { column: WORST, isDescending: false };
   update();
+  writeAddress();
   headOf(column)?.querySelector("button").focus(); // the one that was pressed was drawn anew
 }
 
@@ -98,6 +105,7 @@ function update() {
   shown = chosenQueries();
   active = Math.max(0, shown.indexOf(query));
   drawHead();
+  byId("order").value = [WORST, PLACE].includes(state.sort.column) ? state.sort.column : "";
   rows.style.height = `${shown.length * ROW_HEIGHT}px`;
   list.setAttribute("aria-rowcount", shown.length + 1);
   byId("empty").hidden = shown.length > 0;
@@ -105,6 +113,7 @@ function update() {
     shown.length === overview.n ? plural(overview.n, "query", "queries") : `${counted(shown.length)} of ${plural(overview.n, "query", "queries")}`;
   list.scrollTop = Math.min(list.scrollTop, Math.max(0, active * ROW_HEIGHT));
   drawRows();
+  drawMeans();
 }
 
 function drawRows() {
@@ -154,4 +163,5 @@ function startList() {
     openQuery(shown[active]);
   });
   new ResizeObserver(drawRows).observe(list);
+  NARROW.addEventListener("change", update);
 }

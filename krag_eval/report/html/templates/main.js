@@ -1,23 +1,31 @@
 // Where the page starts.
 
+const DARK = matchMedia("(prefers-color-scheme: dark)");
+let chosenTheme = null; // what this page was asked for; it stands in its address
+
+const isDark = () => (document.documentElement.dataset.theme ?? (DARK.matches ? "dark" : "light")) === "dark";
+
+function labelTheme() {
+  byId("theme").textContent = isDark() ? "Light" : "Dark";
+}
+
+function chooseTheme(theme) {
+  chosenTheme = theme;
+  document.documentElement.dataset.theme = theme;
+  labelTheme();
+}
+
 function startTheme() {
-  const root = document.documentElement;
-  const toggle = byId("theme");
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const isDark = () => (root.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
-  const label = () => {
-    toggle.textContent = isDark() ? "Light" : "Dark";
-  };
   const kept = storedTheme();
-  if (kept === "light" || kept === "dark") root.dataset.theme = kept;
-  toggle.addEventListener("click", () => {
-    root.dataset.theme = isDark() ? "light" : "dark";
-    storeTheme(root.dataset.theme);
-    label();
+  if (THEMES.includes(kept)) document.documentElement.dataset.theme = kept;
+  byId("theme").addEventListener("click", () => {
+    chooseTheme(isDark() ? "light" : "dark");
+    storeTheme(chosenTheme);
+    if (readAddress().view === "queries") writeAddress();
   });
-  dark.addEventListener("change", label);
-  label();
-  toggle.hidden = false;
+  DARK.addEventListener("change", labelTheme);
+  labelTheme();
+  byId("theme").hidden = false;
 }
 
 // A file may have no storage: then the choice lasts as long as the page.
@@ -48,7 +56,10 @@ function startNotices() {
 startTheme();
 startNotices();
 byId("browser").hidden = false;
+startMeans();
 startControls();
 startList();
 startLabels();
 startQuery();
+startKeys();
+startAddress();

@@ -52,13 +52,24 @@ function goldCard(query, index, gold, rankings) {
   const fates = shownSystems().map((system) => {
     const fate = fateOf(system, place);
     const line = alternative === NONE ? fateLine(fate, repeat, rankName(system, query, fate.rank)) : [badge("quiet", "or", `an alternative to gold ${alternative + 1}`)];
-    return make("li", {}, state.other === null ? null : isolated(overview.systems[system], { class: "system" }), " ", ...line);
+    const lost = stageOf(system, place);
+    return make("li", {}, state.other === null ? null : isolated(overview.systems[system], { class: "system" }), " ", ...line, lost);
   });
   const nearest = shownSystems().flatMap((system, i) => nearestTexts(system, query, place, rankings[i], gold));
   const shared = partsOf(details().systems[shownSystems()[0]].gold, place, true);
   const title = make("h4", {}, `Gold ${index + 1}`, documentId(gold), grade === null || grade === "1" ? null : make("span", { class: "quiet" }, `grade ${grade}`));
-  return make("li", { class: "card", "data-gold": index }, title, make("ul", { class: "fates" }, ...fates), legendOf(shared), textBlock(gold.text, vocabulary(sharing(place, rankings)), shared), labelButtons(query, gold), ...nearest);
+  return make("li", { class: "card", "data-gold": index }, title, make("ul", { class: "fates" }, ...fates), legendOf(shared), textBlock(gold.text, knownIn(sharing(place, rankings), query), shared), aboutBlock(gold.about), labelButtons(query, gold), ...nearest);
 }
+
+// Where the stages of a pipeline lost a gold document.
+function stageOf(system, place) {
+  const { fates, fate } = details().systems[system].gold;
+  if (fates === undefined || fate[place] === NONE) return null;
+  return fates[fate[place]] === "kept" ? null : make("span", { class: "quiet" }, ` ${fates[fate[place]].replace("lost_in:", "lost in ")}`);
+}
+
+// The vocabulary of texts, and that of the question.
+const knownIn = (texts, query) => Object.assign(vocabulary(texts), { asked: questionOf(query) === null ? null : vocabulary([questionOf(query)]) });
 
 // The parts that a text shares with spans or chunks; null where spans were not matched.
 const partsOf = ({ parts }, place, isGold) => (parts === undefined ? null : { parts: parts[place], isGold });
@@ -72,7 +83,7 @@ function legendOf(shared) {
 function fateOf(system, place) {
   const { cause, rank, method, similarity } = details().systems[system].gold;
   return {
-    cause: cause[place],
+    cause: causeAt(cause[place], rank[place], FOUND),
     rank: rank[place],
     method: method[place] === NONE ? null : details().methods[method[place]] ?? null,
     similarity: similarity[place] === NONE ? null : details().similarities[similarity[place]],
@@ -86,7 +97,7 @@ function fateLine({ cause, method, similarity }, repeat, where) {
   if (cause === FOUND) return [badge("good", "\u2713", `found at ${where}`), make("span", { class: "quiet" }, how)];
   const { key, text } = overview.causes[cause];
   if (key === NOT_CITED) return [badge("bad", "\u2715", key), ` found at ${where}, and cited nowhere`, make("span", { class: "quiet" }, how)];
-  if (BELOW.has(key)) return [badge("bad", "\u2715", key), ` found at ${where}, below ${overview.k}`, make("span", { class: "quiet" }, how)];
+  if (BELOW.has(key)) return [badge("bad", "\u2715", key), ` found at ${where}, below ${cutOff()}`, make("span", { class: "quiet" }, how)];
   return [badge("bad", "\u2715", key), SPEAKS_FOR_ITSELF.has(key) ? "" : ` ${text}`];
 }
 
@@ -118,7 +129,13 @@ function rankCard(system, query, retrieved, known, moved) {
   const scored = score[retrieved.place] === NONE ? null : make("span", { class: "quiet" }, `score ${details().scores[score[retrieved.place]]}`);
   const title = make("h4", {}, make("span", { class: "rank" }, String(retrieved.within)), documentId(retrieved), scored, moved);
   const line = make("p", { class: "earned" }, earned(credit[retrieved.place], repeat[retrieved.place] && rankName(system, query, repeat[retrieved.place]), matches.length > 0), " ", ...matched(matches));
-  return make("li", { class: credit[retrieved.place] ? "card hit" : "card", "data-rank": retrieved.rank }, title, line, textBlock(retrieved.text, known, partsOf(details().systems[system].ranks, retrieved.place, false)), labelButtons(query, retrieved));
+  return make("li", { class: classesOfRank(retrieved.rank, credit[retrieved.place]), "data-rank": retrieved.rank }, title, line, textBlock(retrieved.text, known, partsOf(details().systems[system].ranks, retrieved.place, false)), aboutBlock(retrieved.about), labelButtons(query, retrieved));
+}
+
+// Below the cut-off a card is faint, and a line is drawn above the first of these.
+function classesOfRank(rank, credit) {
+  const place = isBeyond(rank) ? (isBeyond(rank - 1) ? " beyond" : " beyond first") : "";
+  return `card${credit ? " hit" : ""}${place}`;
 }
 
 function earned(credit, repeat, isMatch) {
@@ -140,10 +157,12 @@ function firstRanks(ranking) {
   return ranks;
 }
 
-function movedTo(rank, before) {
-  if (before === undefined) return badge("moved", "\u2726", "new");
+// A move is good or bad only of a document that is relevant.
+function movedTo(rank, before, isRelevant) {
+  const tone = (name) => (isRelevant ? `moved ${name}` : "moved");
+  if (before === undefined) return badge(tone("up"), "\u2726", "new");
   if (before === rank) return badge("moved", "=", "stays");
-  return before > rank ? badge("moved up", "\u2191", `up ${before - rank}`) : badge("moved down", "\u2193", `down ${rank - before}`);
+  return before > rank ? badge(tone("up"), "\u2191", `up ${before - rank}`) : badge(tone("down"), "\u2193", `down ${rank - before}`);
 }
 
-const leftOut = (after) => (after === undefined ? badge("moved", "\u2717", "gone") : badge("moved", "\u2192", `rank ${after}`));
+const leftOut = (after, isRelevant) => (after === undefined ? badge(isRelevant ? "moved down" : "moved", "\u2717", "gone") : badge("moved", "\u2192", `rank ${after}`));

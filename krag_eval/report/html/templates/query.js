@@ -4,52 +4,30 @@ const dialog = byId("query");
 let opened = null;
 let cameFromList = false;
 
-// Ids may be anything; where one cannot stand in an address, or is not the only one, the number of the query does.
-function addressOf(query) {
-  if (overview.ids !== null && queryOfId.get(idOf(query)) === query) {
-    try {
-      return `#q=${encodeURIComponent(idOf(query))}`;
-    } catch {
-      // half of a pair of surrogates
-    }
-  }
-  return `#n=${query + 1}`;
-}
-
-function queryOfAddress() {
-  const [name, value] = location.hash.slice(1).split(/=(.*)/s);
-  try {
-    if (name === "q") return queryOfId.get(decodeURIComponent(value));
-    if (name === "n" && Number(value) >= 1 && Number(value) <= overview.n) return Math.floor(Number(value)) - 1;
-  } catch {
-    // not what this page writes
-  }
-  return undefined;
-}
-
 function openQuery(query) {
-  location.hash = addressOf(query);
-  followAddress();
+  if (query === undefined) return;
+  location.hash = addressOfState(query);
+  applied = location.hash;
+  showQuery(query);
   cameFromList = true;
 }
 
 // Of queries looked through one after the other, the way back leads to the list.
 function stepTo(query) {
   if (query === undefined) return;
-  location.replace(addressOf(query));
-  followAddress();
+  writeAddress(query);
+  showQuery(query);
 }
 
 function closeQuery() {
   if (cameFromList) history.back();
   else {
-    history.replaceState(null, "", "#queries");
-    followAddress();
+    writeAddress(null);
+    showQuery(undefined);
   }
 }
 
-function followAddress() {
-  const query = queryOfAddress();
+function showQuery(query) {
   if (query === undefined) {
     opened = null;
     cameFromList = false;
@@ -81,18 +59,75 @@ function drawQuery(query) {
   dialog.append(...labelsOfQuery(query));
 }
 
+// What can be done with an open query.
+function actionsOf(query) {
+  const next = nextFailing(query);
+  const said = make("span", { class: "quiet", role: "status" });
+  const copy = async () => {
+    const text = asText(query);
+    if (await copyText(text)) said.textContent = "Copied";
+    else dialog.querySelector(".columns").before(make("textarea", { class: "copied", rows: 12, readonly: true, "aria-label": "The query as text" }, text));
+  };
+  return make("div", { class: "actions" },
+    pairChoice(),
+    button("Next miss", () => stepTo(next), { disabled: next === undefined, title: "Next query that misses gold documents (n)" }),
+    button("Copy as text", copy),
+    button("Print", () => print()),
+    said);
+}
+
+// Which two runs are laid beside each other.
+function pairChoice() {
+  if (overview.systems.length < 2) return null;
+  const select = (id, label) => {
+    const made = make("select", { "aria-label": label });
+    options(made, Array.from(byId(id).options, ({ value, label: name }) => [value, name]));
+    made.value = byId(id).value;
+    made.addEventListener("input", () => choosePair(id, made.value));
+    return made;
+  };
+  return make("span", { class: "pair" }, select("one", "Shown"), " against ", select("other", "Against"));
+}
+
+function choosePair(id, value) {
+  byId(id).value = value;
+  readControls();
+  writeAddress();
+  drawQuery(opened);
+  dialog.querySelector(`.pair select${id === "one" ? "" : ":last-child"}`).focus();
+}
+
 function aboutQuery(query) {
   const question = questionOf(query);
   const answer = textOf(details().answers[query] ?? NONE);
+  const about = overview.about === null ? null : aboutBlock(overview.about.values[overview.about.of[query]]);
   const chips = slicesOf(query).map(([field, value]) => make("li", {}, make("span", { class: "quiet" }, isolated(field), " "), isolated(value ?? "(none)")));
   return [
+    actionsOf(query),
     question === null ? null : questionBlock(question),
     answer === null ? null : make("div", { class: "answer" }, make("h3", {}, "Answer to expect"), textBlock(answer, null)),
+    ...shownSystems().map((system) => answeredBlock(system, query)),
     chips.length ? make("ul", { class: "chips", "aria-label": "Slices" }, ...chips) : null,
+    about,
     ...shownSystems().filter((system) => query in details().systems[system].errors).map((system) => errorOf(system, query)),
     overview.nGold[query] ? null : make("p", { class: "notice" }, "No gold document answers this query, so its metrics are not defined."),
     valuesOf(query),
   ].filter((part) => part !== null);
+}
+
+// The answer that a system gave, with its scores and what a judge said.
+function answeredBlock(system, query) {
+  const answered = details().systems[system].answers?.[query];
+  if (answered === undefined) return null;
+  const scores = answered.scores.map(([name, value]) => make("li", {}, make("span", { class: "quiet" }, `${name} `), value));
+  const verdicts = answered.verdicts.map(([about, isGood, reason]) =>
+    make("li", {}, badge(isGood ? "good" : isGood === null ? "quiet" : "bad", isGood ? "\u2713" : isGood === null ? "\u2013" : "\u2715", ""), isolated(about), reason === null ? null : prose("p", { class: "quiet" }, reason)),
+  );
+  return make("div", { class: "answer given" },
+    make("h3", {}, "Answer given", overview.systems.length > 1 ? isolated(` by ${overview.systems[system]}`) : null),
+    answered.error === null ? textBlock(answered.text, null) : make("p", { class: "notice bad" }, isolated(answered.error, { class: "error" })),
+    scores.length ? make("ul", { class: "chips", "aria-label": "Scores of the answer" }, ...scores) : null,
+    verdicts.length ? make("details", { open: true, class: "verdicts" }, make("summary", {}, "What the judge said"), make("ul", {}, ...verdicts)) : null);
 }
 
 // A long one is shortened like a document.
@@ -107,7 +142,7 @@ function errorOf(system, query) {
 function valuesOf(query) {
   if (!overview.metrics.length) return null;
   const all = overview.metrics.map(({ key }) => key);
-  const place = make("div", { class: "scroll" }, state.keys.length ? valuesAcross(state.keys, query) : null);
+  const place = make("div", { class: "scroll" }, state.keys.length ? valuesAcross(shownKeys(), query) : null);
   const more = button(`All ${all.length} values`, () => {
     place.replaceChildren(valuesDown(all, query));
     more.remove();
@@ -117,8 +152,9 @@ function valuesOf(query) {
 
 // What is said of each shown system, and of their difference: a name, and a cell a metric.
 function sidesOf(query) {
-  const sides = shownSystems().map((system) => [overview.systems[system], (key) => printedValue(key, system, query)]);
-  if (state.other !== null) sides.push(["difference", (key) => differenceCell(differenceOf(key, state.one, state.other, query))]);
+  const systems = overview.systems.length > 2 && state.other !== null ? EACH_SYSTEM : shownSystems();
+  const sides = systems.map((system) => [overview.systems[system], (key) => printedValue(key, system, query)]);
+  if (state.other !== null) sides.push(["difference", (key) => differenceCell(differenceOf(key, state.one, state.other, query), isLowerBetter(key))]);
   return sides;
 }
 
@@ -130,30 +166,63 @@ function tableOf(names, body) {
   return make("table", {}, make("thead", {}, head), make("tbody", {}, ...body));
 }
 
-const valuesAcross = (keys, query) => tableOf(keys, sidesOf(query).map(([name, value]) => rowOfValues(name, keys.map(value))));
+const valuesAcross = (keys, query) => tableOf(keys.map(atCutOff), sidesOf(query).map(([name, value]) => rowOfValues(name, keys.map(value))));
 
 function valuesDown(keys, query) {
   const sides = sidesOf(query);
-  return tableOf(sides.map(([name]) => name), keys.map((key) => rowOfValues(key, sides.map(([, value]) => value(key)))));
+  return tableOf(sides.map(([name]) => name), keys.map((key) => rowOfValues(atCutOff(key), sides.map(([, value]) => value(key)))));
 }
 
 function documentsOfQuery(query) {
   const gold = goldOf(query);
   const rankings = shownSystems().map((system) => rankingOf(system, query));
-  const known = vocabulary(gold.map(({ text }) => text).filter((text) => text !== null));
+  const known = knownIn(gold.map(({ text }) => text).filter((text) => text !== null), query);
   const first = rankings.map(firstRanks);
   const cards = rankings.map((ranking, side) =>
     ranking.map((retrieved) => {
       const { repeat } = details().systems[shownSystems()[side]].ranks;
       const isAlone = state.other === null || repeat[retrieved.place] > 0;
       const elsewhere = isAlone ? undefined : first[1 - side].get(retrieved.key);
-      const moved = isAlone ? null : side ? movedTo(retrieved.rank, elsewhere) : leftOut(elsewhere);
+      const isRelevant = details().systems[shownSystems()[side]].ranks.credit[retrieved.place] > 0;
+      const moved = isAlone ? null : side ? movedTo(retrieved.rank, elsewhere, isRelevant) : leftOut(elsewhere, isRelevant);
       return rankCard(shownSystems()[side], query, retrieved, known, moved);
     }),
   );
-  return make("div", { class: `columns of-${rankings.length + 1}` },
+  return make("div", {}, wordsLegend(query), make("div", { class: `columns of-${rankings.length + 1}` },
     column("Gold", gold.map((document, i) => goldCard(query, i, document, rankings)), "No gold documents."),
-    ...cards.map((made, side) => column(overview.systems[shownSystems()[side]], withSearches(shownSystems()[side], query, made), "Nothing was retrieved.", made.length)));
+    ...cards.map((made, side) => column(overview.systems[shownSystems()[side]], withSearches(shownSystems()[side], query, made), "Nothing was retrieved.", made.length))));
+}
+
+function wordsLegend(query) {
+  const asked = questionOf(query) === null ? [] : ["; ", make("span", { class: "of-question" }, "underlined"), ": words of the question"];
+  return make("p", { class: "quiet words-legend" }, make("mark", {}, "marked"), ": words that gold and retrieved documents share", ...asked);
+}
+
+// A query with its documents as plain text.
+function asText(query) {
+  const lines = [`Query ${idOf(query)}`];
+  const say = (name, value) => value !== null && value !== undefined && lines.push(`${name}: ${value}`);
+  say("Question", questionOf(query));
+  say("Answer to expect", textOf(details().answers[query] ?? NONE));
+  for (const key of shownKeys()) say(atCutOff(key), EACH_SYSTEM.map((system) => `${overview.systems[system]} ${printedValue(key, system, query)}`).join(", "));
+  const rankings = shownSystems().map((system) => rankingOf(system, query));
+  goldOf(query).forEach((document, i) => {
+    const place = details().gold.start[query] + i;
+    const fates = shownSystems().map((system) => {
+      const { cause, rank } = fateOf(system, place);
+      const fate = cause === NONE ? "not counted" : cause === FOUND ? `found at ${rankName(system, query, rank)}` : overview.causes[cause].key;
+      return `${overview.systems[system]}: ${fate}`;
+    });
+    lines.push("", `Gold ${i + 1}${document.id === null ? "" : ` [${document.id}]`} (${fates.join("; ")})`, document.text ?? "No text.");
+  });
+  rankings.forEach((ranking, side) => {
+    lines.push("", `Retrieved by ${overview.systems[shownSystems()[side]]}`);
+    const { credit } = details().systems[shownSystems()[side]].ranks;
+    for (const { rank, id, text, place } of ranking) {
+      lines.push(`${rank}.${id === null ? "" : ` [${id}]`}${credit[place] ? " (relevant)" : ""} ${text ?? "No text."}`);
+    }
+  });
+  return lines.join("\n");
 }
 
 // The cards of a session below the searches that they come from, each with what it brought.
@@ -172,7 +241,6 @@ function column(title, cards, ifEmpty, n = cards.length) {
 }
 
 function startQuery() {
-  addEventListener("hashchange", followAddress);
   dialog.addEventListener("cancel", (event) => {
     event.preventDefault();
     closeQuery();
@@ -186,5 +254,4 @@ function startQuery() {
     if (event.key === "ArrowRight" && place >= 0) stepTo(shown[place + 1]);
     if (event.key === "ArrowLeft" && place > 0) stepTo(shown[place - 1]);
   });
-  if (queryOfAddress() !== undefined) followAddress();
 }

@@ -114,15 +114,31 @@ function sharedBeginning(word, beginnings) {
   return 0;
 }
 
-// A text with what it shares marked.
+// A text with what it shares marked, and words of the question, if `known` has their vocabulary, underlined.
 function marked(text, known) {
   const fragment = document.createDocumentFragment();
+  const asked = known?.asked ? sharedSpans(text, known.asked) : [];
   let done = 0;
   for (const [start, end] of known === null ? [] : sharedSpans(text, known)) {
-    fragment.append(text.slice(done, start), make("mark", {}, text.slice(start, end)));
+    const mark = make("mark");
+    fragment.append(underlined(text, done, start, asked), mark);
+    mark.append(underlined(text, start, end, asked));
     done = end;
   }
-  fragment.append(text.slice(done));
+  fragment.append(underlined(text, done, text.length, asked));
+  return fragment;
+}
+
+function underlined(text, start, end, spans) {
+  const fragment = document.createDocumentFragment();
+  let done = start;
+  for (const [from, to] of spans) {
+    const [first, last] = [Math.max(from, start), Math.min(to, end)];
+    if (first >= last) continue;
+    fragment.append(text.slice(done, first), make("span", { class: "of-question" }, text.slice(first, last)));
+    done = last;
+  }
+  fragment.append(text.slice(done, end));
   return fragment;
 }
 

@@ -1,0 +1,150 @@
+// The address says what the page shows: `#VIEW?name=value&...`. The view is a section, or `queries`, whose filters, order
+// and open query are the names. What is at its default is left out. `#q=ID` and `#n=3` open a query, too.
+
+const RANGE = ["least", "most"];
+const THEMES = ["light", "dark"];
+
+function readAddress() {
+  const text = location.hash.slice(1);
+  if (/^[qn]=/.test(text)) return { view: "queries", given: new Map([[text[0], decoded(text.slice(2))]]) };
+  const [view, names] = text.split(/\?(.*)/s);
+  return { view, given: new Map(new URLSearchParams(names ?? "")) };
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // not what this page writes
+  }
+}
+
+// What the controls say, without what they say at first.
+function addressOfState(query = null) {
+  const { sort } = state;
+  const isPair = overview.systems.length > 1;
+  const given = [
+    ["text", state.text],
+    ...Array.from(state.slices, ([field, place]) => [`slice.${field}`, sliceName(field, place)]),
+    ["cause", state.cause],
+    ["status", state.status],
+    ["metric", isRangeUsed() && state.metric !== overview.shown[0] ? state.metric : ""],
+    ["of", isRangeUsed() && state.of !== "one" ? state.of : ""],
+    ["least", state.least ?? ""],
+    ["most", state.most ?? ""],
+    ["change", state.change],
+    ["run", isPair && state.one !== 0 ? overview.systems[state.one] : ""],
+    ["against", isPair && state.other !== 1 ? (state.other === null ? "nothing" : overview.systems[state.other]) : ""],
+    ["columns", state.keys.join() === overview.shown.join() ? "" : state.keys.join()],
+    ["sort", sort.column === WORST ? "" : `${sort.isDescending ? "-" : ""}${sort.column}`],
+    ["k", state.k ?? ""],
+    ["theme", THEMES.includes(chosenTheme) ? chosenTheme : ""],
+    ...(query === null ? [] : [nameOf(query)]),
+  ].filter(([, value]) => value !== "");
+  const names = given.map(([name, value]) => `${encoded(name)}=${encoded(value)}`).join("&");
+  return names ? `#queries?${names}` : "#queries";
+}
+
+const isRangeUsed = () => Boolean(state.least !== null || state.most !== null || state.change);
+const sliceName = (field, place) => overview.slices.find((slice) => slice.field === field).values[place].value ?? ABSENT;
+const ABSENT = "(none)";
+
+// Half of a pair of surrogates cannot stand in an address.
+const encoded = (value) => encodeURIComponent(String(value).toWellFormed());
+
+// Ids may be anything; where one cannot stand in an address, or is not the only one, the number of the query does.
+function nameOf(query) {
+  const isNamed = overview.ids !== null && queryOfId.get(idOf(query)) === query && idOf(query).isWellFormed();
+  return isNamed ? ["q", idOf(query)] : ["n", query + 1];
+}
+
+// The address that the page shows.
+let applied = null;
+
+// The controls as an address wants them; what it names in vain is said.
+function applyAddress() {
+  if (location.hash === applied) return;
+  applied = location.hash;
+  const { view, given } = readAddress();
+  const inVain = [];
+  if (given.has("theme") && THEMES.includes(given.get("theme"))) chooseTheme(given.get("theme"));
+  if (view === "queries") applyFilters(given, inVain);
+  if (view === "queries" && opened === null) moveTo(0);
+  const query = queryOf(given);
+  if (query === null) inVain.push(given.has("q") ? `query ${given.get("q")}` : `query number ${given.get("n")}`);
+  byId("in-vain").textContent = inVain.length ? `The address asks for what this report does not have: ${inVain.join("; ")}.` : "";
+  byId("in-vain").hidden = !inVain.length;
+  const wasOpen = opened !== null;
+  showQuery(query ?? undefined);
+  if (view !== "queries") return;
+  if (!wasOpen && opened === null) document.getElementById("queries").scrollIntoView();
+  if (inVain.length) byId("in-vain").scrollIntoView({ block: "center" });
+}
+
+// The query that an address opens: undefined where it opens none, null where there is no such query.
+function queryOf(given) {
+  if (given.has("q")) return queryOfId.get(given.get("q")) ?? null;
+  if (!given.has("n")) return undefined;
+  const number = Number(given.get("n"));
+  return number >= 1 && number <= overview.n ? Math.floor(number) - 1 : null;
+}
+
+const READ = ["text", "cause", "status", "metric", "of", "least", "most", "change", "run", "against", "columns", "sort", "k", "theme", "q", "n"];
+
+function applyFilters(given, inVain) {
+  resetControls();
+  for (const [name, value] of given) {
+    if (name.startsWith("slice.")) choose(sliceSelectOf(name.slice(6)), value, `${name.slice(6)} = ${value}`, inVain, true);
+    else if (!READ.includes(name)) inVain.push(name);
+  }
+  for (const name of ["cause", "status", "metric", "change"]) {
+    if (given.has(name)) choose(byId(name), given.get(name), `${name} ${given.get(name)}`, inVain);
+  }
+  for (const [name, id] of [["run", "one"], ["against", "other"]]) {
+    if (given.has(name)) choose(byId(id), given.get(name), `run ${given.get(name)}`, inVain, true);
+  }
+  if (given.has("run") && !given.has("against") && byId("other").value === byId("one").value) byId("other").value = "0";
+  byId("text").value = given.get("text") ?? "";
+  for (const name of RANGE) byId(name).value = given.get(name) ?? "";
+  if (given.has("columns")) chooseColumns(given.get("columns").split(","), inVain);
+  readControls();
+  if (given.has("of")) choose(byId("of"), given.get("of"), `values of ${given.get("of")}`, inVain);
+  chooseSort(given.get("sort"), inVain);
+  const k = Number(given.get("k"));
+  if (given.has("k") && !(judged !== null && Number.isInteger(k) && k >= 1 && k <= judged.last)) inVain.push(`k = ${given.get("k")}`);
+  else state.k = given.has("k") ? k : null;
+  readControls();
+}
+
+// Choose an option by its value or, of slices and runs, its label.
+function choose(select, wanted, name, inVain, byLabel = false) {
+  const option = select && Array.from(select.options).find(({ value, label }) => (byLabel ? value !== "" || label !== "all" : true) && (byLabel ? label : value) === wanted);
+  if (option) option.selected = true;
+  else inVain.push(name);
+}
+
+const sliceSelectOf = (field) => sliceSelects.find(([name]) => name === field)?.[1] ?? null;
+
+function chooseColumns(keys, inVain) {
+  inVain.push(...keys.filter((key) => !metrics.has(key)).map((key) => `column ${key}`));
+  for (const box of keyBoxes()) box.checked = keys.includes(box.value);
+}
+
+function chooseSort(wanted, inVain) {
+  if (wanted === undefined) return;
+  const isDescending = wanted.startsWith("-");
+  const column = isDescending ? wanted.slice(1) : wanted;
+  if (isSortable(column)) state.sort = { column, isDescending };
+  else inVain.push(`order ${wanted}`);
+}
+
+// What the reader changed stands in the address; of many changes that follow each other, one entry stays.
+function writeAddress(query = opened) {
+  history.replaceState(null, "", addressOfState(query));
+  applied = location.hash;
+}
+
+function startAddress() {
+  addEventListener("hashchange", applyAddress);
+  applyAddress();
+}
