@@ -11,6 +11,7 @@ import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,9 @@ pytest.importorskip("jinja2", reason="need the extra report")
 
 from krag_eval import apply_labels, read_evalset
 from krag_eval.report import Report, build_report
+from krag_eval.report.sections import overview_of
 from tests.support.command_line import Runner
-from tests.support.page_cases import ARABIC, KOREAN
+from tests.support.page_cases import ARABIC, KOREAN, shop
 from tests.support.view_cases import Served, fill, serving
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ def label(label: Any, document: Any, query_id: str = KOREAN) -> dict[str, Any]:
 def test_the_list_has_reports_and_runs_with_title_headline_and_date(served: Served) -> None:
     text = served.ask().text
     assert '<a href="report/report.html"><bdi>first, second on shop</bdi></a>' in text
-    assert "<bdi>6 queries; recall@5: first 0.5000, second 0.5000</bdi>" in text
+    assert f"<bdi>{escape(overview_of(shop()).verdict.text, quote=False)}</bdi>" in text
     assert '<a href="report/old/%EB%B3%B4%EA%B3%A0%EC%84%9C%201.html"><bdi>Alt &amp; old</bdi></a>' in text
     assert '<a href="run?run=first.jsonl&amp;set=set.jsonl"><bdi>set.jsonl</bdi></a>' in text
     assert "somebody else" not in text
