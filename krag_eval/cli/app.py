@@ -40,7 +40,7 @@ def krag_eval(
 # Each is the function of its name in the module of its name.
 _COMMANDS = (
     "evaluate run convert compare plan report gate validate reanchor doctor estimate verify generate bench diagnose "
-    "funnel chunkers fuse score_logs langfuse_resend demo"
+    "funnel chunkers fuse score_logs langfuse_resend view demo"
 )
 for name in _COMMANDS.split():
     command = getattr(importlib.import_module(f"krag_eval.cli.{name}"), name)

@@ -196,3 +196,63 @@ def test_a_document_that_has_no_id_under_the_key_is_named_by_its_line(path: Path
     with pytest.raises(InvalidInputError) as error:
         applied(path, row(True, {"id": "b"}), id_key="chunk")
     assert str(error.value).startswith(f"{path}:1: `document` has no text, and no id under the key 'chunk'.")
+
+
+def test_a_gold_document_that_is_labelled_false_is_gold_no_more(path: Path) -> None:
+    changed = applied(path, row(False, {"id": "g"}), row(False, {"id": "h"}, "q2"))
+    assert [(one.id, one.grade) for one in changed["q1"].gold] == [("g", 0.0)]
+    assert (changed["q2"].gold_chunk_ids, [one.id for one in changed["q2"].gold]) == ((), ["h"])
+    assert [question.is_negative for question in changed] == [True, True, True]
+
+
+def test_a_source_document_that_is_labelled_false_takes_its_chunks_along(path: Path) -> None:
+    chunks = [{"id": f"c{n}", "metadata": {"doc_id": n}} for n in (1, 2)]
+    evalset = EvalSet([{"id": "q", "gold": [{"any_of": chunks}, *chunks], "gold_doc_ids": ["1", "3"]}])
+    rows = [
+        row(label, {"metadata": {"doc_id": doc_id}}, "q", level="document", doc_key="doc_id")
+        for label, doc_id in ((False, 1), (True, "2"), (True, "4"))
+    ]
+    (changed,) = applied(path, *rows, evalset=evalset)
+    assert changed.gold_doc_ids == ("3", "2", "4")
+    assert [one.grade for one in changed.gold if not hasattr(one, "any_of")] == [0.0, 0.0, None]
+    assert [[one.id for one in need.any_of] for need in changed.gold if hasattr(need, "any_of")] == [["c2"]]
+    assert changed == applied(path, *rows, evalset=EvalSet([changed]))["q"]
+
+
+def test_a_note_is_added_to_the_notes_of_its_question_once(path: Path) -> None:
+    evalset = EvalSet([{"id": 1, "gold": [], "notes": "옛날"}, {"id": "2", "gold": []}])
+    notes = [{"query_id": "1", "note": "새로"}, {"query_id": "2", "note": "لا\n"}, {"query_id": "2", "note": "نعم"}]
+    changed = applied(path, *notes, evalset=evalset)
+    assert [question.notes for question in changed] == ["옛날\n\n새로", "نعم"]
+    assert applied(path, *notes, evalset=changed) == changed
+    with pytest.raises(InvalidInputError, match=r"labels\.jsonl:1: the evaluation set has no question '3'"):
+        applied(path, {"query_id": "3", "note": "?"}, evalset=evalset)
+
+
+@pytest.mark.parametrize("said", ["in the row", "as an argument"])
+def test_labels_name_the_key_under_which_ids_were_read(path: Path, said: str) -> None:
+    evalset = EvalSet([{"id": "q", "gold": [{"id": "uuid", "text": "t", "metadata": {"key": "k1"}}]}])
+    fields, options = ({"id_key": "key"}, {}) if said == "in the row" else ({}, {"id_key": "key"})
+    rows = [
+        row(False, {"metadata": {"key": "k1"}}, "q", **fields),
+        row(True, {"metadata": {"key": "k2"}}, "q", **fields),
+    ]
+    (changed,) = applied(path, *rows, evalset=evalset, **options)
+    assert [(one.id, one.metadata["key"], one.grade) for one in changed.gold] == [
+        ("uuid", "k1", 0.0),
+        (None, "k2", None),
+    ]
+
+
+def test_a_file_of_labels_that_another_process_holds_is_not_written(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from krag_eval.analysis.label_audit import report
+
+    label_ = row(True, {"id": "a"})
+    assert report.put_label(path, label_) == 1
+    monkeypatch.setattr("krag_eval.analysis.label_audit.report.time.sleep", lambda _: None)
+    monkeypatch.setattr("krag_eval.analysis.label_audit.report.lock", lambda _: False)
+    with pytest.raises(InvalidInputError, match="is being written by another process"):
+        report.put_label(path, row(False, {"id": "b"}))
+    assert rows(path) == [label_]

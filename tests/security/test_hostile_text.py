@@ -194,6 +194,7 @@ COMMANDS: list[list[str]] = [
     ["bench", "--evalset", SET, "--retriever", "attack:search", "--answer", "attack:answer", "--output", f"b{FILE}.md"],
     ["score-logs", f"no{FILE}/*.parquet", "--out", "scores.parquet"],
     ["langfuse-resend", f"no{FILE}.outbox"],
+    ["view", f"no{FILE}"],
     ["demo", f"--{FILE}"],
     [FILE],
 ]  # fmt: skip

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,10 +16,11 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.files.strict_json import dump_json, read_jsonl
 from krag_eval._utils.formatting import number_of, one_line
+from krag_eval._utils.journal.journal import lock
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval.datasets import EvalSet, Question, as_evalset
 from krag_eval.datasets.question import alternatives_in
-from krag_eval.documents.document import Document, Need, as_document
+from krag_eval.documents.document import Document, Need, as_document, read_leniently
 from krag_eval.documents.readers import as_grade, as_id
 from krag_eval.documents.text import normalize
 from krag_eval.evaluation.explanation import show_document
@@ -313,12 +316,14 @@ def apply_labels(evalset: object, path: str | os.PathLike[str], *, id_key: str |
 
     Grade 0 means judged and not relevant: no metric counts it, and `audit_labels` does not ask again. A row whose label
     is null is passed over. A document that is gold already takes the grade of its label; for `true` it keeps its own.
-    Rows at document level add to `gold_doc_ids`, which have no grades: `false` and 0 change nothing there.
+    Rows at document level add to `gold_doc_ids`; `false` and 0 take the document out, and give its gold chunks grade 0.
+    A row with `note` and without `document` adds to the notes of its question. Labels given in a report's page name the
+    key under which ids were read, as `id_key`.
 
     Args:
         evalset: The set that was examined; it stays as it is.
         path: The queue, JSONL.
-        id_key: The key of the metadata under which ids are read.
+        id_key: The key of the metadata under which ids are read; by default the one that the labels name.
 
     Raises:
         InvalidInputError: A row cannot be used, or two rows label one pair differently; the message begins with
@@ -332,12 +337,16 @@ def apply_labels(evalset: object, path: str | os.PathLike[str], *, id_key: str |
     """
     questions = as_evalset(evalset)
     by_question: dict[str, dict[LabelKey, _Label]] = {}
+    notes: dict[str, str] = {}
     for place, row in read_jsonl(path):
+        id_key = id_key or _id_key_of(row)
         label = _read(place, row, id_key)
         if questions.get(label.query_id) is None:
             raise InvalidInputError(
                 f"{place}: the evaluation set has no question {label.query_id!r:.60}. Is this the queue of another set?"
             )
+        if label.note is not None:
+            notes[label.query_id] = label.note
         if label.grade is None and not label.keeps_grade:
             continue
         earlier = by_question.setdefault(label.query_id, {}).setdefault(label.key, label)
@@ -346,8 +355,57 @@ def apply_labels(evalset: object, path: str | os.PathLike[str], *, id_key: str |
                 f"{place}: labels the same document of the question {label.query_id!r:.60} differently from "
                 f"{earlier.place}. Keep one of the two rows."
             )
-    changed = [_labelled(q, by_question.get(q.id, {}), id_key) for q in questions]
+    changed = [_noted(_labelled(q, by_question.get(q.id, {}), id_key), notes.get(q.id)) for q in questions]
     return EvalSet(changed, name=questions.name)
+
+
+def put_label(path: Path, row: Mapping[str, Any]) -> int:
+    """Add a row to a file of labels, in place of an earlier one of the same question and document.
+
+    A row whose label is null, or whose note is empty, takes the earlier one back. Several processes may do this at the
+    same time; the file is always whole. It is locked by a hidden file beside it.
+
+    Returns:
+        How many rows the file has now.
+
+    Raises:
+        InvalidInputError: The row is no label, or the file cannot be read, written or locked.
+    """
+    label = _read("The label", row, _id_key_of(row))
+    with _locked(path):
+        rows = [old for _, old in read_jsonl(path) if _pair(old) != _pair(row)] if path.exists() else []
+        rows += [dict(row)] if label.note or label.keeps_grade or label.grade is not None else []
+        write_atomically(path, (dump_json(one, "a label") + "\n" for one in rows))
+    return len(rows)
+
+
+def _id_key_of(row: Mapping[str, Any]) -> str | None:
+    key = row.get("id_key")
+    return key if isinstance(key, str) else None
+
+
+def _pair(row: Mapping[str, Any]) -> tuple[object, object]:
+    """Return what a row is about: a question, and the id and metadata of a document, else its text, else None."""
+    document = row.get("document") or {}
+    own = {name: document[name] for name in ("id", "metadata") if name in document}
+    return row.get("query_id"), own or document.get("text")
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    guard = path.with_name(f".{path.name}.lock")
+    try:
+        file = guard.open("ab")
+    except OSError as error:
+        raise InvalidInputError(f"{guard}: cannot be written ({error.strerror}). Check the folder.") from error
+    with file:
+        for _ in range(500):
+            if lock(file.fileno()):
+                break
+            time.sleep(0.01)
+        else:
+            raise InvalidInputError(f"{path}: is being written by another process. Try again when it has ended.")
+        yield
 
 
 LabelKey = tuple[str, str]
@@ -355,7 +413,7 @@ LabelKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Label:
-    """One row: the grade, or for `true` None with `keeps_grade`, or neither where there is no label yet."""
+    """One row: the grade, or for `true` None with `keeps_grade`, or neither where there is no label yet; or a note."""
 
     place: str
     query_id: str
@@ -364,6 +422,7 @@ class _Label:
     grade: float | None
     keeps_grade: bool
     doc_key: str | None
+    note: str | None = None
 
 
 def _read(place: str, row: Mapping[str, Any], id_key: str | None) -> _Label:
@@ -371,11 +430,13 @@ def _read(place: str, row: Mapping[str, Any], id_key: str | None) -> _Label:
     if query_id is None:
         raise InvalidInputError(f"{place}: `query_id` is missing. Label the rows of a queue as they were written.")
     doc_key = row.get("doc_key") if row.get("level") == "document" else None
+    if given is None and isinstance(note := row.get("note"), str):
+        return _Label(place, query_id, Document(id=query_id), ("", ""), None, False, None, note)
     if not isinstance(given, Mapping):
         raise InvalidInputError(f"{place}: `document` is {describe_type(given)}. It must be an object with id or text.")
     try:
         key = label_key(as_document(given, id_key=doc_key or id_key))
-        document = replace(as_document(given), score=None)
+        document = replace(read_leniently(given), score=None)
         grade = None if label is True else as_label(label)
     except InvalidInputError as error:
         raise InvalidInputError(f"{place}: {error}") from None
@@ -404,22 +465,40 @@ def _labelled(question: Question, labels: Mapping[LabelKey, _Label], id_key: str
     """Return the question with its labels."""
     if not labels:
         return question
-    doc_ids = [label.key[1] for label in labels.values() if label.doc_key is not None and label.grade != 0]
+    of_documents = {label.key[1]: label for label in labels.values() if label.doc_key is not None}
+    no_gold = {doc_id for doc_id, label in of_documents.items() if label.grade == 0}
     of_chunks = {key: label for key, label in labels.items() if label.doc_key is None}
     gold: list[Document | Need] = []
     for entry in question.gold:
         kept = []
         for document in alternatives_in([entry]):
             label = of_chunks.pop(label_key(as_document(document, id_key=id_key)), None)
-            kept.append(document if label is None or label.keeps_grade else replace(document, grade=label.grade))
+            its_documents = {as_id(document.metadata.get(one.doc_key or "")) for one in of_documents.values()}
+            if no_gold & its_documents:
+                kept.append(replace(document, grade=0.0))
+            else:
+                kept.append(document if label is None or label.keeps_grade else replace(document, grade=label.grade))
         if isinstance(entry, Need):  # its alternatives have its grade, until they are found to be none
             gold += [document for document in kept if document.grade == 0]
             kept = [old for old, new in zip(entry.any_of, kept, strict=True) if new.grade != 0]
             gold += [replace(entry, any_of=kept)] if kept else []
         else:
             gold += kept
+    chunk_ids = [one for one in question.gold_chunk_ids if not _rejected(of_chunks.get(("id", one)))]
     for label in of_chunks.values():
         listed = label.document.id in question.gold_chunk_ids and label.keeps_grade
         if not listed:
             gold.append(replace(label.document, grade=label.grade))
-    return replace(question, gold=tuple(gold), gold_doc_ids=(*question.gold_doc_ids, *doc_ids))
+    doc_ids = [one for one in (*question.gold_doc_ids, *of_documents) if one not in no_gold]
+    return replace(question, gold=tuple(gold), gold_doc_ids=tuple(doc_ids), gold_chunk_ids=tuple(chunk_ids))
+
+
+def _rejected(label: _Label | None) -> bool:
+    return label is not None and label.grade == 0
+
+
+def _noted(question: Question, note: str | None) -> Question:
+    """Return the question with a note added to those that it has."""
+    if not note or note in (question.notes or "").split("\n\n"):
+        return question
+    return replace(question, notes=f"{question.notes}\n\n{note}" if question.notes else note)

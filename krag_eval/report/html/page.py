@@ -30,6 +30,7 @@ from krag_eval.analysis.diagnosis import CAUSES
 from krag_eval.datasets import EvalSet
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import Document, read_leniently
+from krag_eval.documents.readers import OWN_ID
 from krag_eval.evaluation.explanation import GoldOutcome, Match, SearchOutcome, search_outcomes
 from krag_eval.evaluation.explanation import outcomes as outcomes_of
 from krag_eval.evaluation.results import Detail
@@ -58,6 +59,7 @@ SCRIPTS = (
     "list",
     "documents",
     "outcomes",
+    "labels",
     "query",
     "means",
     "controls",
@@ -65,7 +67,7 @@ SCRIPTS = (
     "address",
     "main",
 )
-STYLES = ("report", "overview", "list", "query", "means")
+STYLES = ("report", "overview", "list", "query", "labels", "means")
 _FOLDER = resources.files(__package__) / "templates"
 
 
@@ -81,8 +83,8 @@ def html_page(report: Report) -> str:
 
 def html_parts(report: Report) -> Iterator[str]:
     """Yield the page in parts, because a page with many texts is large."""
-    template = _template()
-    script, style = _script(), "\n".join(_read(f"{name}.css") for name in STYLES)
+    template = template_of("report.html.j2")
+    script, style = script_and_style()
     yield from template.generate(
         report=report,
         overview=overview_of(report),
@@ -96,22 +98,28 @@ def html_parts(report: Report) -> Iterator[str]:
     )
 
 
-def _template() -> Template:
+def template_of(name: str) -> Template:
+    """Return a template of a page, which escapes whatever it is given.
+
+    Raises:
+        MissingDependencyError: jinja2 is not installed.
+    """
     with needing("The HTML report", "jinja2", "report"):
         from jinja2 import Environment, StrictUndefined
     environment = Environment(
         autoescape=True, finalize=printable, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    return environment.from_string(_read("report.html.j2"))
+    return environment.from_string(read_template(name))
 
 
-def _script() -> str:
-    """Return all scripts in one scope, which nothing outside can reach."""
-    parts = "\n".join(_read(f"{name}.js") for name in SCRIPTS)
-    return f'(() => {{\n"use strict";\n{parts}}})();\n'
+def script_and_style() -> tuple[str, str]:
+    """Return all scripts in one scope, which nothing outside can reach, and all styles."""
+    parts = "\n".join(read_template(f"{name}.js") for name in SCRIPTS)
+    return f'(() => {{\n"use strict";\n{parts}}})();\n', "\n".join(read_template(f"{name}.css") for name in STYLES)
 
 
-def _read(name: str) -> str:
+def read_template(name: str) -> str:
+    """Return a template, a script or a style as it is in its file."""
     return (_FOLDER / name).read_text(encoding="utf-8")
 
 
@@ -153,12 +161,13 @@ def json_in_script(value: Any) -> str:
 def policy(script: str, style: str) -> str:
     """Return a Content-Security-Policy that allows this script and this style, and loads nothing."""
     return (
-        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
+        f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(style)}'; "
         "base-uri 'none'; form-action 'none'"
     )
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Return what names a script or a style in a Content-Security-Policy."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
@@ -379,6 +388,28 @@ def payload(report: Report) -> Iterator[tuple[str, Any]]:
         yield f"texts-{number}", block
         starts.append(starts[-1] + len(block))
     yield "blocks", starts
+    yield "labels", _labels(report)
+
+
+def _labels(report: Report) -> dict[str, Any]:
+    """Return what labels of documents need to say: the set, its file, how ids were read; or why there can be none."""
+    result, detail = report.systems[0].result, report.systems[0].detail
+    settings, ids = detail.batch.settings, detail.query_ids
+    why = None
+    if settings.uses_spans:
+        why = "gold is given as places in documents here, and labels name whole documents"
+    elif ids is None:
+        why = "the queries have no ids here; build the report from an evaluation set"
+    known = json.dumps([ids and [*ids], detail.queries and [*detail.queries]], default=str)
+    fingerprint = report.evalset.fingerprint if report.evalset else hashlib.sha256(known.encode()).hexdigest()[:16]
+    at_documents = "level:document" in result.signature.split("|")
+    return {
+        "why": why,
+        "set": fingerprint,
+        "file": f"labels-{fingerprint}.jsonl",
+        "key": None if settings.id_key == OWN_ID else settings.id_key,
+        "level": "document" if at_documents else "chunk",
+    }
 
 
 def _overview(report: Report, details: Details) -> dict[str, Any]:

@@ -59,6 +59,7 @@ byId("browser").hidden = false;
 startMeans();
 startControls();
 startList();
+startLabels();
 startQuery();
 startKeys();
 startAddress();

@@ -58,7 +58,7 @@ function goldCard(query, index, gold, rankings) {
   const nearest = shownSystems().flatMap((system, i) => nearestTexts(system, query, place, rankings[i], gold));
   const shared = partsOf(details().systems[shownSystems()[0]].gold, place, true);
   const title = make("h4", {}, `Gold ${index + 1}`, documentId(gold), grade === null || grade === "1" ? null : make("span", { class: "quiet" }, `grade ${grade}`));
-  return make("li", { class: "card", "data-gold": index }, title, make("ul", { class: "fates" }, ...fates), legendOf(shared), textBlock(gold.text, knownIn(sharing(place, rankings), query), shared), aboutBlock(gold.about), ...nearest);
+  return make("li", { class: "card", "data-gold": index }, title, make("ul", { class: "fates" }, ...fates), legendOf(shared), textBlock(gold.text, knownIn(sharing(place, rankings), query), shared), aboutBlock(gold.about), labelButtons(query, gold), ...nearest);
 }
 
 // Where the stages of a pipeline lost a gold document.
@@ -129,7 +129,7 @@ function rankCard(system, query, retrieved, known, moved) {
   const scored = score[retrieved.place] === NONE ? null : make("span", { class: "quiet" }, `score ${details().scores[score[retrieved.place]]}`);
   const title = make("h4", {}, make("span", { class: "rank" }, String(retrieved.within)), documentId(retrieved), scored, moved);
   const line = make("p", { class: "earned" }, earned(credit[retrieved.place], repeat[retrieved.place] && rankName(system, query, repeat[retrieved.place]), matches.length > 0), " ", ...matched(matches));
-  return make("li", { class: classesOfRank(retrieved.rank, credit[retrieved.place]), "data-rank": retrieved.rank }, title, line, textBlock(retrieved.text, known, partsOf(details().systems[system].ranks, retrieved.place, false)), aboutBlock(retrieved.about));
+  return make("li", { class: classesOfRank(retrieved.rank, credit[retrieved.place]), "data-rank": retrieved.rank }, title, line, textBlock(retrieved.text, known, partsOf(details().systems[system].ranks, retrieved.place, false)), aboutBlock(retrieved.about), labelButtons(query, retrieved));
 }
 
 // Below the cut-off a card is faint, and a line is drawn above the first of these.

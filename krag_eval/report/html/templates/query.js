@@ -56,6 +56,7 @@ function drawQuery(query) {
     step("\u2192", "Next query", shown[place + 1]),
     button("\u2715", closeQuery, { id: "krag-close", "aria-label": "Close", title: "Close (Escape)" }));
   dialog.replaceChildren(bar, ...aboutQuery(query), documentsOfQuery(query));
+  dialog.append(...labelsOfQuery(query));
 }
 
 // What can be done with an open query.

@@ -1,0 +1,66 @@
+"""`krag-eval view`: look at the reports and the runs of a folder in the browser, and label documents."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import threading
+import webbrowser
+from pathlib import Path
+
+from krag_eval._utils.errors import InvalidInputError, needing
+from krag_eval.cli.output import console
+from krag_eval.report.view import Folder, view_app
+
+
+def view(
+    folder: Path,
+    *,
+    port: int = 0,
+    no_browser: bool = False,
+) -> None:
+    """Look at the reports and runs of a folder in the browser, and label documents there.
+
+    Only this machine can reach the pages, and only with the address that is printed. Ctrl+C ends it.
+
+    Parameters:
+        folder: Reports that krag-eval wrote, runs and evaluation sets; also in the folders in it.
+        port: The port on 127.0.0.1; 0 chooses a free one.
+        no_browser: Print the address, and open no browser.
+    """
+    with needing("The viewer", "uvicorn", "view"):
+        import uvicorn
+    if not 0 <= port <= 65_535:
+        raise InvalidInputError(f"`--port` must be from 0 to 65535, got {port}.")
+    found = Folder(folder).listed()
+    if not found["reports"] and not found["runs"]:
+        raise InvalidInputError(
+            f"{folder}: has no report and no run. Name a folder with reports (.html) or runs (.jsonl, .parquet)."
+        )
+    with _bound(port) as server:
+        port = server.getsockname()[1]
+        token = secrets.token_urlsafe(32)
+        app = view_app(folder, token, port)
+        address = f"http://127.0.0.1:{port}/{token}/"
+        console().print(address, soft_wrap=True)
+        if not no_browser:
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+        settings = uvicorn.Config(
+            app, log_config=None, access_log=False, server_header=False, ws="none", lifespan="off",
+            timeout_graceful_shutdown=1,
+        )  # fmt: skip
+        uvicorn.Server(settings).run(sockets=[server])
+
+
+def _bound(port: int) -> socket.socket:
+    """Return a socket that listens on this machine alone."""
+    server = socket.socket()
+    try:
+        server.bind(("127.0.0.1", port))
+        server.listen(128)
+    except OSError as error:
+        server.close()
+        raise InvalidInputError(
+            f"Port {port} of 127.0.0.1 cannot be used ({error.strerror}). Choose another one, or 0 for any free one."
+        ) from error
+    return server
