@@ -24,7 +24,7 @@ from krag_eval.retrievers.local import build_retrievers
 
 IMAGES = Path(__file__).resolve().parent / "img"
 DEPTH = 10
-WIDE, NARROW = (1200, 800), (400, 800)
+WIDE, MEDIUM, NARROW = (1440, 900), (1024, 800), (390, 844)
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _SWITCHES = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
 
@@ -48,20 +48,36 @@ class View:
     act: Callable[[Page], object] | None = None
 
 
+def _label(page: Page) -> None:
+    page.click("#krag-query .labels button >> nth=0")
+    page.locator("#krag-query .labels").first.scroll_into_view_if_needed()
+
+
 VIEWS = (
     View("overview", "pair"),
+    View("overview-one", "one"),
+    View("overview-many", "many"),
     View("pictures", "pair", "#figure-hits"),
     View("comparison", "pair", "#comparison"),
     View("slices", "pair", "#slices"),
+    View("slices-many", "many", "#slices"),
     View("causes", "pair", "#causes"),
     View("queries", "pair", "#queries"),
-    View("filtered", "pair", "#queries", act=lambda page: page.select_option("#krag-change", "better")),
+    View("queries-many", "many", "#queries"),
+    View("filtered", "pair", "#queries?change=better"),
+    View("cut-off", "pair", "#queries?k=3"),
+    View("keys", "pair", "#queries", act=lambda page: page.keyboard.press("?")),
     View("query-two-runs", "pair", "#q=ko-q12"),
     View("query", "one", "#q=ru-q11"),
     View("missed", "one", "#q=ko-q13"),
+    View("labels", "one", "#q=ko-q13", act=_label),
     View("ids-only", "ids", "#queries"),
-    View("no-gold", "no-gold", "#queries"),
+    View("no-gold", "no-gold"),
     View("no-match", "one", "#queries", act=lambda page: page.fill("#krag-text", "nothing is called this")),
+    View("in-vain", "one", "#queries?cause=no_such_cause"),
+    View("medium-overview", "pair", size=MEDIUM),
+    View("medium-queries", "pair", "#queries", size=MEDIUM),
+    View("medium-query", "pair", "#q=zh-q10", size=MEDIUM),
     View("narrow-overview", "pair", size=NARROW),
     View("narrow-queries", "pair", "#queries", size=NARROW),
     View("narrow-query", "pair", "#q=zh-q10", size=NARROW),
@@ -125,6 +141,7 @@ def _write_reports(folder: Path) -> None:
     pair = {first: runs[first], last: runs[last]}
     write_report(build_report(pair, evalset, by=["type", "language"]), folder / "pair.html")
     write_report(build_report({first: runs[first]}, evalset, by=["type", "language"]), folder / "one.html")
+    write_report(build_report(runs, evalset, by=["type", "language"]), folder / "many.html")
     ids = evaluate_ids([["a", "b"], ["c"]], [["b", "x", "a"], ["y"]], k=3, query_ids=["q1", "q2"])
     write_report(build_report({"ids only": ids}), folder / "ids.html")
     nothing = evaluate_ids([[], []], [["a"], []], k=3, query_ids=["q1", "q2"])

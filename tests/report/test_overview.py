@@ -72,6 +72,13 @@ def test_of_two_runs_it_says_which_one_is_better() -> None:
     assert overview_of(worse).verdict.tone == "bad"
 
 
+def test_a_verdict_without_a_winner_names_what_was_compared() -> None:
+    assert overview_of(pair({}, {})).verdict.text == "new against old: no query differs in mrr@2, recall@2, ndcg@2."
+    unresolved = overview_of(pair({}, {"zh": 0.85})).verdict
+    assert unresolved.text == "new against old: cannot be resolved with 160 questions."
+    assert unresolved.tone is None
+
+
 def test_a_slice_in_which_nothing_is_found_is_named_although_it_lost_nothing() -> None:
     said = overview_of(pair({"zh": 0.0}, {"zh": 0.0}))
     worst = [text for text in texts(said.facts) if text.startswith("Worst slice")]

@@ -583,6 +583,8 @@ def headline(comparison: Comparison, name: Callable[[str], str] = _code) -> str:
             parts.append(f"{len(named) - _MOST_QUESTIONS} more are {outcome}")
     if parts:
         return "; ".join(parts)
+    if all(row.n and not row.wins and not row.losses for row in rows):
+        return f"no query differs in {', '.join(dict.fromkeys(row.key for row in rows))}"
     if all(row.outcome is Outcome.SAME for row in rows):
         return f"no difference larger than {comparison.margin:g}"
     return f"cannot be resolved with {number_of(comparison.n_queries, 'question')}"

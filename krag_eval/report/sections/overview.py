@@ -103,7 +103,8 @@ def _verdict(report: Report) -> Cell:
         outcomes = {row.outcome for row in report.comparison.rows}
         tone = "bad" if Outcome.WORSE in outcomes else "good" if Outcome.BETTER in outcomes else None
         said = headline(report.comparison, str)
-        return text_cell(f"{said[:1].upper()}{said[1:]}." if tone is None else f"{said}.", tone)
+        against = ", ".join(report.comparison.systems) + f" against {report.comparison.baseline}: "
+        return text_cell(f"{against if tone is None else ''}{said}.", tone)
     return text_cell(_found(subject))
 
 
