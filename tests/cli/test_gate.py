@@ -166,3 +166,25 @@ def test_a_policy_that_is_not_there_is_named(gate: Runner) -> None:
     )
     with pytest.raises(InvalidInputError, match="cannot be read"):
         read_policy("none.toml")
+
+
+def test_plain_output_is_one_fact_per_line_and_colour_carries_nothing_alone(
+    gate: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_policy('[gate]\nrequire = ["observed(recall@1) >= 0.65"]\n')
+    line = "gate set.jsonl new.jsonl --policy gate.toml --nights 3"
+    usual = gate(line).out
+    assert "\nError shared among 3 nights\n" in usual
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    coloured = gate(line).out
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == usual
+    plain = gate(f"{line} --plain").out
+    assert "\x1b[" not in plain
+    assert plain.startswith("Gate: PASS\n")
+    facts = gate("evaluate set.jsonl old.jsonl new.jsonl --k 1 --metrics recall --plain").out.splitlines()
+    assert {"old, recall@1: *0.8000", "new, recall@1: 0.6800"} <= set(facts)
+    facts = gate("evaluate set.jsonl new.jsonl --k 1 --metrics recall --plain").out.splitlines()
+    assert "recall, @1: 0.6800" in facts
+    monkeypatch.delenv("FORCE_COLOR")
+    assert gate(line).out == usual
