@@ -9,10 +9,9 @@ from typing import Any
 import typer
 
 from krag_eval._utils.formatting import number_of
-from krag_eval.analysis.gate import GateReport, check_gate, read_policy
+from krag_eval.analysis.gate import GateReport, Policy, Status, check_gate, read_policy
 from krag_eval.cli.files import RunFileOptions, check_free
-from krag_eval.cli.output import console, print_indented, put_json_and_markdown
-from krag_eval.cli.report import print_written
+from krag_eval.cli.output import console, notes, print_indented, put_json_and_markdown
 from krag_eval.report import build_report, check_target, write_report
 
 
@@ -49,21 +48,31 @@ def gate(
     against = None if baseline is None else files.run(baseline, questions)
     checked = files.run(run, questions)
     report = check_gate(questions, checked, demands, baseline=against)
-    if out is not None:
-        runs = {one.name: one for one in (against, checked) if one is not None}
-        settings: dict[str, Any] = {"seed": demands.seed, **demands.scoring}
-        print_written([write_report(build_report(runs, questions, gate=report, **settings), out, force=force)])
     if not put_json_and_markdown(json_out, report.to_dict, markdown_out, report.to_markdown):
-        _print(report)
+        _print(report, demands)
+    if out is not None:
+        settings: dict[str, Any] = {"seed": demands.seed, **demands.scoring}
+        runs = {} if against is None else {f"{against.name} (baseline)": against}
+        written = write_report(
+            build_report(runs | {checked.name: checked}, questions, gate=report, **settings), out, force=force
+        )
+        notes().print(f"Wrote {written} ({written.stat().st_size:,} bytes)", soft_wrap=True)
     raise typer.Exit(report.exit_code)
 
 
-def _print(report: GateReport) -> None:
+_COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.INCONCLUSIVE: "yellow"}
+
+
+def _print(report: GateReport, demands: Policy) -> None:
     out, against = console(), f" against {report.baseline}" if report.baseline else ""
-    out.print(f"Gate: {str(report.status).upper()}", style="bold")
+    out.print(f"Gate: {str(report.status).upper()}", style=f"bold {_COLOURS[report.status]}")
     out.print(f"{report.run}{against}: {number_of(report.n_queries, 'question')}", soft_wrap=True)
+    if demands.cluster not in (None, "id"):
+        out.print(f"Clusters: {demands.cluster}", soft_wrap=True)
+    if demands.nights > 1:
+        out.print(f"Error shared among {demands.nights} nights")
     for check in report.sorted_checks():
         out.print()
-        print_indented(f"{check.status}: {check.requirement}", 0)
+        print_indented(f"{check.status}: {check.requirement}", 0, _COLOURS[check.status])
         print_indented(f"{check.where or 'all questions'}: {check.found}", 4, "dim")
     out.print(f"\n{report.signature}", style="dim", soft_wrap=True)

@@ -48,6 +48,7 @@ from krag_eval._utils.limits import DEFAULT_LIMITS, set_limits
 from krag_eval.cli.files import dashes
 from krag_eval.cli.help import one_of_each
 from krag_eval.cli.loading import load_embeddings
+from krag_eval.cli.output import set_plain
 from krag_eval.datasets import LEVELS, read_corpus
 from krag_eval.datasets.formats.registry import FORMATS
 from krag_eval.datasets.reanchoring import TARGETS
@@ -185,10 +186,13 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     about_limits = f"Allow larger input, such as row=1GB; the limits are {', '.join(DEFAULT_LIMITS)}."
     limits = inspect.Parameter("limits", _OPTION, default=None, annotation=str | None)
     parameters.append(_declare(limits, "NAME=SIZE,...", about_limits))
+    plain = inspect.Parameter("plain", _OPTION, default=False, annotation=bool)
+    parameters.append(_declare(plain, "", "Print one fact per line, without colour, tables and progress bars."))
 
     @functools.wraps(command)
     def call(**given: Any) -> None:
         pairs = (part.partition("=")[::2] for part in (given.pop("limits") or "").split(",") if part.strip())
+        set_plain(given.pop("plain"))
         set_limits(**{name.strip(): size for name, size in pairs})
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in dataclasses.fields(group)})

@@ -47,14 +47,33 @@ class _Console(Console):
         raise BrokenPipeError  # rich would exit with 1, which means "fail" after `krag-eval gate`
 
 
+_is_plain = False
+
+
+def set_plain(is_plain: bool) -> None:
+    """Decide whether tables are printed as one fact per line, without colour, bars and wrapped lines."""
+    global _is_plain
+    _is_plain = is_plain
+
+
 def console() -> Console:
     """Return the console of the results: stdout, 80 columns wide unless it is a terminal."""
+    if _is_plain:
+        return _Console(file=sys.stdout, width=100_000, color_system=None)
     return _Console(file=sys.stdout, width=None if sys.stdout.isatty() else 80)
 
 
 def notes() -> Console:
     """Return the console of everything else: stderr."""
-    return _Console(stderr=True, soft_wrap=True)
+    return _Console(stderr=True, soft_wrap=True, color_system=None if _is_plain else "auto")
+
+
+def _print_facts(out: Console, names: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print one line `row, column: value` for each cell that has a text."""
+    for label, *cells in rows:
+        for name, cell in zip(names[1:], cells, strict=True):
+            if cell:
+                out.print(Text(f"{label}, {name}: {cell}"), soft_wrap=True)
 
 
 def print_notes(lines: Iterable[str]) -> None:
@@ -87,6 +106,9 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     """Print a plain table as wide as its cells, names on the left and numbers right-aligned."""
     out = console()
     out.print(title, style="bold", soft_wrap=True)
+    if _is_plain:
+        _print_facts(out, columns, rows)
+        return
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for place, column in enumerate(columns):
         grid.add_column(Text(column), justify="right" if place else "left", no_wrap=True)
@@ -106,7 +128,8 @@ def print_result(result: EvaluationResult, title: str) -> None:
         rows.append([name, *cells, next((str(undefined[key]) for key in keys if key in undefined), "")])
         if result.intervals is not None:
             ranges = [result.intervals.get(key) for key in keys]
-            rows.append(["", *("" if ends is None else f"{ends[0]:.2f}-{ends[1]:.2f}" for ends in ranges), ""])
+            label = f"{name} interval" if _is_plain else ""
+            rows.append([label, *("" if ends is None else f"{ends[0]:.2f}-{ends[1]:.2f}" for ends in ranges), ""])
     print_table(title, ["metric", *(k or "all" for k in cut_offs), "undefined"], rows)
 
 
@@ -135,7 +158,7 @@ class Bars:
             bars.TimeRemainingColumn(),
             console=notes(),
             # Also where FORCE_COLOR makes rich take a pipe for a terminal.
-            disable=not sys.stderr.isatty(),
+            disable=_is_plain or not sys.stderr.isatty(),
         )
         self._tasks: dict[str, bars.TaskID] = {}
 
@@ -231,6 +254,13 @@ def print_report_table(table: Table, out: Console) -> None:
     """Print a table of a report with its title and note, split into several tables if it is too wide."""
     if table.title:
         _say(out, table.title, "underline")
+    if _is_plain:
+        pairs = [(one_line(column.group or ""), one_line(column.title)) for column in table.columns]
+        names = [title if group in title else group if title in group else f"{group} {title}" for group, title in pairs]
+        _print_facts(out, names, ([one_line(cell.text) for cell in row] for row in table.rows))
+        if table.note:
+            _say(out, table.note)
+        return
     every = range(1, len(table.columns))
     panels = list(_panels(table, every, out.width))
     # A column with one value in every row becomes a line, if that saves a table.

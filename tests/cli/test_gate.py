@@ -45,6 +45,23 @@ def test_the_command_prints_a_table_and_its_exit_code_is_the_outcome(gate: Runne
     assert gate("gate set.jsonl new.jsonl --policy gate.toml")[0] == 0
 
 
+def test_a_report_of_the_gate_begins_with_it(gate: Runner) -> None:
+    write_policy('[gate]\nrequire = ["recall@1 >= 0.55"]\nno_drop = {"recall@1" = 0.02}\n')
+    line = "gate set.jsonl new.jsonl --baseline old.jsonl --policy gate.toml --out gate.html"
+    code, out, err = gate(line)
+    assert (code, out.splitlines()[0]) == (1, "Gate: FAIL")
+    assert err.startswith("Wrote gate.html (")
+    page = Path("gate.html").read_text(encoding="utf-8")
+    assert (
+        page.index("Gate of new: FAIL") < page.index("recall@1: no drop larger than 0.02") < page.index("Most misses")
+    )
+    assert "old (baseline)" in page
+    code, _, err = gate(line)
+    assert (code, "already exists" in err) == (2, True)
+    code, out, _ = gate(f"{line} --force --json -")
+    assert (code, json.loads(out)["status"]) == (1, "fail")
+
+
 def test_nights_on_the_command_line_share_the_error(gate: Runner) -> None:
     write_policy('[gate]\nno_drop = {"recall@1" = 0.05}\n')
     line = "gate set.jsonl new.jsonl --baseline old.jsonl --policy gate.toml"
@@ -166,3 +183,25 @@ def test_a_policy_that_is_not_there_is_named(gate: Runner) -> None:
     )
     with pytest.raises(InvalidInputError, match="cannot be read"):
         read_policy("none.toml")
+
+
+def test_plain_output_is_one_fact_per_line_and_colour_carries_nothing_alone(
+    gate: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_policy('[gate]\nrequire = ["observed(recall@1) >= 0.65"]\n')
+    line = "gate set.jsonl new.jsonl --policy gate.toml --nights 3"
+    usual = gate(line).out
+    assert "\nError shared among 3 nights\n" in usual
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    coloured = gate(line).out
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == usual
+    plain = gate(f"{line} --plain").out
+    assert "\x1b[" not in plain
+    assert plain.startswith("Gate: PASS\n")
+    facts = gate("evaluate set.jsonl old.jsonl new.jsonl --k 1 --metrics recall --plain").out.splitlines()
+    assert {"old, recall@1: *0.8000", "new, recall@1: 0.6800"} <= set(facts)
+    facts = gate("evaluate set.jsonl new.jsonl --k 1 --metrics recall --plain").out.splitlines()
+    assert "recall, @1: 0.6800" in facts
+    monkeypatch.delenv("FORCE_COLOR")
+    assert gate(line).out == usual

@@ -135,6 +135,6 @@ def test_every_option_of_the_command_is_compared_above() -> None:
         "--format",
     }
     # How files are read is in test_table_options.py.
-    of_files = {"--columns", "--encoding", "--flatten", "--from", "--limits", "--sheet"}
+    of_files = {"--columns", "--encoding", "--flatten", "--from", "--limits", "--plain", "--sheet"}
     of_files |= {"--traces", "--repeated"}  # in test_traces.py
     assert known - of_output - of_files - of_models == named | of_levels

@@ -97,3 +97,42 @@ def test_a_doctest_is_code_and_no_quotation(written: list[str], read: list[str])
     from docs.site.hooks import fence_doctests
 
     assert fence_doctests(written) == read
+
+
+def luminance(colour: str) -> float:
+    shares = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+# The white text of the header, and links on the backgrounds of Material for MkDocs (slate: hue 225, lightness 14 %).
+@pytest.mark.parametrize(
+    ("rule", "name", "other"),
+    [
+        ('primary="teal"', "--md-primary-fg-color", "#ffffff"),
+        ('primary="teal"', "--md-primary-fg-color--light", "#ffffff"),
+        ('primary="teal"', "--md-primary-fg-color--dark", "#ffffff"),
+        ('scheme="default"', "--md-typeset-a-color", "#ffffff"),
+        ('scheme="default"', "--md-accent-fg-color", "#ffffff"),
+        ('scheme="slate"', "--md-typeset-a-color", "#1e2129"),
+        ('scheme="slate"', "--md-accent-fg-color", "#1e2129"),
+    ],
+)
+def test_text_of_the_site_has_a_contrast_of_at_least_4_5(rule: str, name: str, other: str) -> None:
+    style = (DOCS / "site" / "assets" / "site.css").read_text(encoding="utf-8")
+    block = style.partition(f"[data-md-color-{rule}] {{")[2].partition("}")[0]
+    found = re.search(rf"{name}: (#[0-9a-f]{{6}});", block)
+    assert found is not None
+    low, high = sorted(map(luminance, (found[1], other)))
+    assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
+def test_links_in_text_are_underlined() -> None:
+    style = (DOCS / "site" / "assets" / "site.css").read_text(encoding="utf-8")
+    assert re.search(r"^\.md-typeset :is\(p, li.*\{\n  text-decoration: underline;", style, re.MULTILINE)
+
+
+def test_the_site_links_the_source_that_the_package_names() -> None:
+    source = re.search(r'^Source = "(.+)"$', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert source is not None
+    assert f"      link: {source[1]}\n" in CONFIG
