@@ -58,7 +58,7 @@ def test_a_report_has_the_section_and_the_picture(run: Runner) -> None:
     outcome = run("funnel set.jsonl run.jsonl --k 2 --corpus corpus.jsonl --out report.html --plots pictures")
     assert outcome.code == 0, outcome.err
     page = Path("report.html").read_text(encoding="utf-8")
-    assert '<section id="stages"' in page
+    assert '<div id="stages"' in page
     assert '<figure id="figure-stages">' in page
     assert "not_in_corpus 1 of 5 needs" in page  # for readers who cannot see the picture
     assert {path.name for path in Path("pictures").iterdir()} >= {"stages.svg", "stages.png"}

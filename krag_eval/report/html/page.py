@@ -572,9 +572,8 @@ _MOST_NAMES, _LONGEST = 30, 300
 def lines_of(values: Mapping[str, Any]) -> str | None:
     r"""Return values as lines of a name and a value without credentials, the long ones shortened; None without any.
 
-        >>> lines_of({"source": "faq.md", "page": 3})
-        'source: faq.md
-    page: 3'
+    >>> lines_of({"source": "faq.md", "page": 3})
+    'source: faq.md\npage: 3'
     """
     lines = []
     for name, value in itertools.islice(values.items(), _MOST_NAMES):
