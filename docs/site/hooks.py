@@ -14,6 +14,8 @@ from mkdocs.structure.pages import Page
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+# The site has a home page of its own.
+OF_THE_SITE = {"README.md": "overview.md"}
 TOP_LEVEL = ("README.md", "README.ko.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "LICENSE")
 SOURCE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Source"]
 # The README has whole addresses, so that it can be read on a package index.
@@ -21,6 +23,8 @@ _ADDRESS = re.compile(rf"\]\((?:{SOURCE}/blob/main|{SOURCE.replace('github.com',
 _CELL = re.compile(r"<td\b[^>]*>.*?</td>", re.DOTALL)
 _CELL_CODE = re.compile(r"<code>([^<]+)</code>")
 _JOINT = re.compile(r"::|[/_(,]")
+# A picture of a report, which is there in both themes.
+_THEMED = re.compile(r"!\[([^\]]*)\]\(((?:\.\./)?img/report-[a-z-]+)-(?:light|dark)\.png\)")
 _ITEM = re.compile(r"( *)(?:[*-]|\d+\.) ")
 
 
@@ -32,7 +36,7 @@ def on_config(config: MkDocsConfig) -> None:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the pages of the top level, the examples and the assets, as if they stood in docs."""
     for name in TOP_LEVEL:
-        files.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
+        files.append(File.generated(config, OF_THE_SITE.get(name, name), abs_src_path=str(ROOT / name)))
     for room, folder in (("examples", ROOT / "examples"), ("assets", HERE / "assets")):
         for path in sorted(folder.iterdir()):
             if path.is_file():
@@ -42,11 +46,18 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
     """Makes links lead to the place in the site, and lists what Python-Markdown reads as lists."""
-    if page.file.src_uri in TOP_LEVEL:
+    if page.file.src_uri in (*TOP_LEVEL, *OF_THE_SITE.values()):
         markdown = _ADDRESS.sub("](", markdown).replace("](docs/", "](")
     else:
         markdown = markdown.replace("](../", "](") if "/" not in page.file.src_uri else markdown
-    return in_steps_of_four(markdown)
+    for name, there in OF_THE_SITE.items():
+        markdown = markdown.replace(f"]({name}", f"]({there}")
+    return in_steps_of_four(_THEMED.sub(_in_both_themes, markdown))
+
+
+def _in_both_themes(picture: re.Match[str]) -> str:
+    """Shows the picture that fits the theme of the reader."""
+    return "".join(f"![{picture[1]}]({picture[2]}-{theme}.png#only-{theme})" for theme in ("light", "dark"))
 
 
 def on_post_page(output: str, **_: object) -> str:
