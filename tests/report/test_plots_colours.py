@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -85,3 +86,37 @@ def test_hatching_reaches_the_picture() -> None:
     assert len(patterns) == len(HATCHES) - 1  # the first run is plain
     assert all(f"url(#{pattern})" in svg for pattern in patterns)
     assert colour_of(5) in svg
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two colours by WCAG 2.2."""
+    light = []
+    for colour in (one, other):
+        parts = np.array([int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)])
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        light.append(float(linear @ [0.2126, 0.7152, 0.0722]) + 0.05)
+    return max(light) / min(light)
+
+
+def page_colours(theme: int) -> dict[str, str]:
+    """The custom properties of the page, in the first theme or the second."""
+    style = (resources.files("krag_eval.report.html") / "templates" / "report.css").read_text(encoding="utf-8")
+    return {m[1]: m[1 + theme] for m in re.finditer(r"--(\w[\w-]*): light-dark\((#\w{6}), (#\w{6})\)", style)}
+
+
+@pytest.mark.parametrize("theme", [1, 2])
+def test_texts_of_the_page_stand_out_from_every_ground(theme: int) -> None:
+    colours = page_colours(theme)
+    pairs = [
+        *itertools.product(["text", "quiet", "link", "good", "bad"], ["page", "raised", "selected", "notice"]),
+        *itertools.product(["text"], ["mark", "held", "missed"]),
+    ]
+    assert [(text, on) for text, on in pairs if contrast(colours[text], colours[on]) < 4.5] == []
+
+
+@pytest.mark.parametrize("theme", [1, 2])
+def test_good_and_bad_are_told_apart_by_every_eye(theme: int) -> None:
+    colours = page_colours(theme)
+    assert distance(colours["good"], colours["bad"]) >= LEAST
+    for one, other in itertools.combinations(["mark", "held", "missed"], 2):  # pale grounds; underlines differ too
+        assert distance(colours[one], colours[other]) >= 0.03, (one, other)

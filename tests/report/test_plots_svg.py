@@ -27,7 +27,8 @@ PRESENTATION = {
     *("stroke", "stroke-width", "stroke-opacity", "stroke-linecap", "stroke-linejoin", "stroke-dasharray"),
     *("stroke-dashoffset", "stroke-miterlimit", "direction", "overflow"),
 }
-OTHERS = {"patternUnits", "id", "d", "x", "y", "width", "height", "transform", "viewBox", "role", "aria-labelledby", "href"}
+OTHERS = {"id", "d", "x", "y", "width", "height", "transform", "viewBox", "role", "aria-labelledby", "href"}
+OTHERS |= {"patternUnits"}
 TAGS = {"svg", "title", "desc", "g", "defs", "path", "use", "text", "clipPath", "rect", "pattern"}
 
 pictures_of = functools.cache(lambda make: figures_of(make()))
