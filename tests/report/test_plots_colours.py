@@ -43,7 +43,8 @@ def seen(colour: str, eyes: str) -> np.ndarray:
     parts = np.array([int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)])
     linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
     shown = np.clip(np.array(EYES[eyes]) @ linear, 0, 1)
-    return np.array(LAB) @ np.cbrt(np.array(CONES) @ shown)
+    lab: np.ndarray = np.array(LAB) @ np.cbrt(np.array(CONES) @ shown)
+    return lab
 
 
 def distance(one: str, other: str) -> float:
