@@ -143,7 +143,6 @@ def test_stacked_bars_are_the_counts_of_the_diagnosis_in_words() -> None:
 
 def test_every_cause_has_a_colour() -> None:
     assert list(COLOURS_OF_CAUSES) == ["found", *CAUSES]
-    assert len(set(COLOURS_OF_CAUSES.values())) == len(COLOURS_OF_CAUSES)
 
 
 def test_recall_over_the_searches_of_sessions() -> None:

@@ -28,7 +28,8 @@ PRESENTATION = {
     *("stroke-dashoffset", "stroke-miterlimit", "direction", "overflow"),
 }
 OTHERS = {"id", "d", "x", "y", "width", "height", "transform", "viewBox", "role", "aria-labelledby", "href"}
-TAGS = {"svg", "title", "desc", "g", "defs", "path", "use", "text", "clipPath", "rect"}
+OTHERS |= {"patternUnits"}
+TAGS = {"svg", "title", "desc", "g", "defs", "path", "use", "text", "clipPath", "rect", "pattern"}
 
 pictures_of = functools.cache(lambda make: figures_of(make()))
 
@@ -80,7 +81,9 @@ def test_in_a_page_text_and_axes_have_its_colour_and_there_is_no_ground() -> Non
         written = list(root.iter(f"{SVG}text"))
         assert all(text.get("fill") == "currentColor" or _is_in_a_bar(text) for text in written)
         assert INK not in picture.svg.lower()
-        assert "#ffffff" not in {element.get("fill") for element in root.iter(f"{SVG}path")}
+        hatching = {path for pattern in root.iter(f"{SVG}pattern") for path in pattern}
+        grounds = {path.get("fill") for path in root.iter(f"{SVG}path") if path not in hatching}
+        assert "#ffffff" not in grounds
         assert (root.get("width"), root.get("height")) == ("100%", None)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +11,9 @@ from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.formatting import UNDEFINED, format_interval, format_value, shorten
 from krag_eval.analysis.diagnosis import CAUSES
 from krag_eval.analysis.funnel import BELOW_K, LOST_IN, NOT_IN_CORPUS, NOT_RETRIEVED, Funnel
+from krag_eval.report.plots.drawing import COLOURS as RUNS
 from krag_eval.report.plots.drawing import (
+    HATCHES,
     INK,
     LETTER,
     TITLE_WIDTH,
@@ -24,6 +26,8 @@ from krag_eval.report.plots.drawing import (
     cut_offs_of,
     describe,
     drawing,
+    filled,
+    hatch_of,
     interval_of,
     labels_of,
     largest_cut_off,
@@ -208,7 +212,13 @@ def _bars(axes: Axes, report: Report, number: int, metric: str, cut_offs: list[s
     width = min(0.8 / n_bars, 0.09 * len(cut_offs))  # keeps a single bar narrow
     at = [place + width * (number + 0.5 - n_bars / 2) for place in range(len(cut_offs))]
     values = [value_of(system, metric + cut_off) for cut_off in cut_offs]
-    bars = axes.bar(at, [value or 0 for value in values], width * 0.88, color=colour_of(number), label=system.name)
+    bars = axes.bar(
+        at,
+        [value or 0 for value in values],
+        width * 0.88,
+        label=system.name,
+        **filled(colour_of(number), hatch_of(number)),
+    )
     for x, value, cut_off in zip(at, values, cut_offs, strict=True):
         interval = interval_of(system, metric + cut_off)
         if value is None:
@@ -225,24 +235,12 @@ def _describe_value(system: ReportedSystem, key: str) -> str:
 
 
 FOUND = "found"
-# Neighbours differ in lightness, so they can be told apart without colours.
-COLOURS = {
-    FOUND: "#56779b",
-    "retriever_error": "#d1495b",
-    "nothing_retrieved": "#8a8f98",
-    "crowded_out": "#cc79a7",
-    "ranked_below_k": "#3d9bd1",
-    "other_id": "#7b5ea7",
-    "in_longer_text": "#85852a",
-    "cut": "#8a5a3b",
-    "piece": "#4d9460",
-    "near_miss": "#b5870a",
-    "wrong_chunk": "#009e73",
-    "never_retrieved": "#d55e00",
-    "not_cited": "#5b8def",
-    "never_searched_for": "#b0577d",
-    "searched_in_vain": "#6f7f1f",
-}
+COLOURS = {cause: RUNS[n % 6] for n, cause in enumerate([FOUND, *CAUSES])}
+
+
+def look_of_cause(cause: str) -> dict[str, Any]:
+    """Return colour and hatching of a cause: causes of one colour are hatched differently."""
+    return filled(COLOURS[cause], HATCHES[list(COLOURS).index(cause) // 6])
 
 
 def plot_causes(report: Report) -> Figure:
@@ -271,7 +269,7 @@ def draw_causes(report: Report) -> Drawing | None:
         handles = []
         for cause, word in zip(causes, words, strict=True):
             sizes = [one.get(cause, 0) for one in counts]
-            bars = axes.barh(range(len(names)), sizes, 0.66, left=start, color=COLOURS[cause], label=word)
+            bars = axes.barh(range(len(names)), sizes, 0.66, left=start, label=word, **look_of_cause(cause))
             _write_counts(axes, sizes, start, COLOURS[cause])
             start = [left + size for left, size in zip(start, sizes, strict=True)]
             handles.append(bars)
@@ -301,13 +299,16 @@ def _in_words(cause: str, report: Report) -> str:
 
 def _write_counts(axes: Axes, sizes: list[int], start: list[int], colour: str) -> None:
     _, most = axes.get_xlim()
+    ground = {"facecolor": colour, "linewidth": 0, "pad": 1}  # hatching would run through the number
     for row, (size, left) in enumerate(zip(sizes, start, strict=True)):
         if size >= most * (0.012 + 0.012 * len(str(size))):  # else the number would not fit
-            axes.text(left + size / 2, row, str(size), ha="center", va="center_baseline", color=text_on(colour))
+            axes.text(
+                left + size / 2, row, str(size), ha="center", va="center_baseline", color=text_on(colour), bbox=ground
+            )
 
 
-STAGE_COLOURS = ("#b5870a", "#cc79a7", "#009e73", "#7b5ea7", "#8a5a3b")
-LOSS_COLOURS = {NOT_IN_CORPUS: "#8a8f98", NOT_RETRIEVED: "#d55e00", BELOW_K: "#3d9bd1"}
+STAGE_COLOURS = (RUNS[2], RUNS[4])
+LOSS_COLOURS = {NOT_IN_CORPUS: RUNS[5], NOT_RETRIEVED: RUNS[1], BELOW_K: RUNS[3]}
 _LEFT, _BAND, _BEND, _LEAST = 2.6, 1.7, 0.4, 0.34  # inches
 
 

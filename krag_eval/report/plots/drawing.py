@@ -187,12 +187,13 @@ def _legend_columns(labels: Sequence[str]) -> int:
     return max(1, min(len(labels), int(WIDTH // widest)))
 
 
-# Okabe and Ito's colours as far as they are visible on white and on black, and similar ones; neighbours differ in
-# lightness too.
+# Visible on white and on black. The first six are apart also without red, green or blue cones; with more, markers and
+# hatches have to help.
 COLOURS = (
-    *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b5870a"),
-    *("#3d9bd1", "#7f5fb8", "#8a8f98", "#a0522d", "#5f9430"),
+    *("#005ae1", "#f0690f", "#875a87", "#3c96ff", "#b43c00", "#b48796"),
+    *("#8778c3", "#b4695a", "#a52db4", "#f04bf0"),
 )
+HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----")
 MARKERS = "osD^vPX<>p"
 DASHES: tuple[Any, ...] = ("-", (0, (4, 1.6)), (0, (1.2, 1.2)), (0, (5, 1.4, 1.2, 1.4)))
 
@@ -200,6 +201,16 @@ DASHES: tuple[Any, ...] = ("-", (0, (4, 1.6)), (0, (1.2, 1.2)), (0, (5, 1.4, 1.2
 def colour_of(number: int) -> str:
     """Return the colour of a retriever by its position in the report; the same in all plots."""
     return COLOURS[number % len(COLOURS)]
+
+
+def hatch_of(number: int) -> str:
+    """Return the hatching of a retriever's bars, for grey print and for readers who cannot tell the colours."""
+    return HATCHES[number % len(HATCHES)]
+
+
+def filled(colour: str, hatch: str) -> dict[str, Any]:
+    """Return the look of a bar: the hatching in black or white, whichever can be seen on the colour."""
+    return {"color": colour, "hatch": hatch, "edgecolor": text_on(colour), "linewidth": 0}
 
 
 def line_style(number: int) -> dict[str, Any]:

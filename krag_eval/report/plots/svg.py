@@ -92,7 +92,7 @@ def _attributes(element: ET.Element, ids: dict[str, str], ink: str) -> dict[str,
         elif name == _XLINK:
             attributes["href"] = f"#{ids.get(value[1:])}"
         elif name == "style":
-            attributes |= _presentation(value, ink)
+            attributes |= _presentation(_REFERENCE.sub(lambda found: f"url(#{ids[found[1]]})", value), ink)
         elif not (name == "transform" and value.startswith("rotate(-0 ")):
             attributes[name] = " ".join(_REFERENCE.sub(lambda found: f"url(#{ids[found[1]]})", value).split())
     return attributes
