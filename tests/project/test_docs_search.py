@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,6 +84,51 @@ def test_a_word_is_found_in_another_form_and_inside_of_a_sentence_and_marked_the
     page.click(".md-search-result__item a:has-text('Систем')")
     page.wait_for_selector("mark[data-md-highlight]")
     assert page.locator("mark[data-md-highlight]").all_text_contents() == ["Сист"]
+
+
+@pytest.fixture(scope="module")
+def whole_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The real site."""
+    mkdocs_config = pytest.importorskip("mkdocs.config", reason="need mkdocs (make setup)")
+    from mkdocs.commands.build import build
+
+    built = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("NO_MKDOCS_2_WARNING", "1")
+        config = mkdocs_config.load_config(str(SITE / "mkdocs.yml"), site_dir=str(built), strict=False)
+        config.plugins.on_startup(command="build", dirty=False)
+        build(config)
+    return built
+
+
+def test_each_page_is_the_first_that_is_found_by_its_title(page: Page, whole_site: Path) -> None:
+    titles = {}
+    for path in whole_site.rglob("*.html"):
+        found = re.search(r"<h1[^>]*>(.*?)<a class=.headerlink", path.read_text(encoding="utf-8"), re.DOTALL)
+        if found and path.stem not in ("index", "overview"):  # all that is called krag_eval
+            titles[path.stem] = html.unescape(re.sub("<[^>]+>", "", found[1])).strip()
+    assert {"faq", "quickstart.ru", "quickstart.zh", "README.ko", "evaluate"} <= titles.keys()
+    page.goto((whole_site / "index.html").as_uri())
+    page.click(".md-search__input")
+    assert {name: look_for(page, title)[:1] for name, title in titles.items()} == {name: [name] for name in titles}
+
+
+@pytest.mark.parametrize(
+    ("words", "name"), [("평가", "README.ko"), ("быстрый старт", "quickstart.ru"), ("快速上手", "quickstart.zh")]
+)
+def test_the_pages_in_other_languages_are_found_in_these(page: Page, whole_site: Path, words: str, name: str) -> None:
+    page.goto((whole_site / "index.html").as_uri())
+    page.click(".md-search__input")
+    assert look_for(page, words)[0] == name
+
+
+def test_pictures_of_reports_follow_the_theme(page: Page, whole_site: Path) -> None:
+    page.goto((whole_site / "index.html").as_uri())
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+        page.reload()
+        shown = [image.get_attribute("src") for image in page.locator("article img").all() if image.is_visible()]
+        assert [(src or "").partition("#")[0] for src in shown] == [f"img/report-overview-{theme}.png"]
 
 
 def test_a_run_of_chinese_is_read_from_each_of_its_characters() -> None:
