@@ -5,14 +5,14 @@ from __future__ import annotations
 import html
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
 pytestmark = pytest.mark.full
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 SITE = Path(__file__).parents[2] / "docs" / "site"
 PAGES = {
@@ -122,13 +122,16 @@ def test_the_pages_in_other_languages_are_found_in_these(page: Page, whole_site:
     assert look_for(page, words)[0] == name
 
 
-def test_pictures_of_reports_follow_the_theme(page: Page, whole_site: Path) -> None:
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_pictures_of_reports_follow_the_theme(
+    browser: Browser, whole_site: Path, theme: Literal["light", "dark"]
+) -> None:
+    context = browser.new_context(offline=True, color_scheme=theme)
+    page = context.new_page()
     page.goto((whole_site / "index.html").as_uri())
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
-        page.reload()
-        shown = [image.get_attribute("src") for image in page.locator("article img").all() if image.is_visible()]
-        assert [(src or "").partition("#")[0] for src in shown] == [f"img/report-overview-{theme}.png"]
+    shown = [image.get_attribute("src") for image in page.locator("article img").all() if image.is_visible()]
+    context.close()
+    assert [(src or "").partition("#")[0] for src in shown] == [f"img/report-overview-{theme}.png"]
 
 
 def test_a_run_of_chinese_is_read_from_each_of_its_characters() -> None:
