@@ -65,20 +65,20 @@ class MissingDependencyError(KragEvalError, ImportError):
     Args:
         needed_by: What needs it, as the user wrote it.
         package: The name of the package that is missing.
-        extra: The extra of krag-eval that brings it.
+        extra: The extra of krag-eval that brings it; None if none does.
     """
 
-    def __init__(self, needed_by: str, package: str, extra: str) -> None:
+    def __init__(self, needed_by: str, package: str, extra: str | None) -> None:
         super().__init__(
             f"`{needed_by}` needs the package {package!r}, which is not installed. "
-            f'Install it with: pip install "krag-eval[{extra}]"',
+            f'Install it with: pip install "{package if extra is None else f"krag-eval[{extra}]"}"',
             name=package,
         )
         self.needed_by = needed_by
         self.package = package
         self.extra = extra
 
-    def __reduce__(self) -> tuple[type[MissingDependencyError], tuple[str, str, str]]:
+    def __reduce__(self) -> tuple[type[MissingDependencyError], tuple[str, str, str | None]]:
         return type(self), (self.needed_by, self.package, self.extra)
 
 
@@ -95,13 +95,13 @@ class KragEvalWarning(UserWarning):
 
 
 @contextlib.contextmanager
-def needing(needed_by: str, package: str, extra: str, *, module: str | None = None) -> Iterator[None]:
+def needing(needed_by: str, package: str, extra: str | None, *, module: str | None = None) -> Iterator[None]:
     """Turn the failed import of an optional package into an error that says how to install it.
 
     Args:
         needed_by: What needs it, as the user wrote it.
         package: The name of the package.
-        extra: The extra of krag-eval that brings it.
+        extra: The extra of krag-eval that brings it; None if none does.
         module: The name under which it is imported, if that differs.
 
     Raises:

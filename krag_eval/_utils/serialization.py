@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from krag_eval._utils.errors import InvalidInputError, needing
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
 
 
 def json_text(value: object, **options: Any) -> str:
@@ -28,6 +30,39 @@ def data_frame(rows: Any, needed_by: str, **options: Any) -> pd.DataFrame:
     with needing(needed_by, "pandas", "pandas"):
         import pandas as pd
     return pd.DataFrame(rows, **options)
+
+
+class Tabular:
+    """Base class of results with rows, which every library that reads Arrow can take, such as polars and DuckDB."""
+
+    __slots__ = ()
+
+    def _rows(self) -> tuple[list[dict[str, Any]], Collection[str]]:
+        """Return the rows, and the columns that hold doubles even where no row has one."""
+        raise NotImplementedError
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the rows of `to_pandas`, null where a value is undefined. Needs polars and pyarrow."""
+        with needing("to_polars()", "polars", None):
+            import polars as pl
+        return pl.DataFrame(self)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows of `to_polars` as a stream of Arrow's PyCapsule interface. Needs pyarrow."""
+        with needing("__arrow_c_stream__", "pyarrow", "arrow"):
+            import pyarrow as pa
+        rows, doubles = self._rows()
+        columns = {}
+        for name in dict.fromkeys(chain.from_iterable(rows)):
+            values = [row.get(name) for row in rows]
+            try:
+                columns[name] = pa.array(values, pa.float64() if name in doubles else None)
+            except (pa.ArrowException, UnicodeEncodeError, OverflowError):  # several types, or a lone surrogate
+                texts = [one if isinstance(one, str) or one is None else json_text(one) for one in values]
+                columns[name] = pa.array(
+                    [one and one.encode("utf-8", "backslashreplace") for one in texts], pa.string()
+                )
+        return pa.table(columns).__arrow_c_stream__(requested_schema)
 
 
 class SumState:

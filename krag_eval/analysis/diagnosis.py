@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from krag_eval._utils.checks import check_threshold
 from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval._utils.formatting import format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields
-from krag_eval._utils.serialization import data_frame
+from krag_eval._utils.serialization import Tabular, data_frame
 from krag_eval.documents.columns import runs
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import reader_of, split_pair
@@ -161,7 +161,7 @@ class Ceilings:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Diagnosis(ComparedByFields):
+class Diagnosis(Tabular, ComparedByFields):
     """The causes of all misses of a result.
 
     Attributes:
@@ -191,6 +191,13 @@ class Diagnosis(ComparedByFields):
         return self.causes.count(FOUND) + self.causes.count("not_cited")
 
     @property
+    def title(self) -> str:
+        """How many gold documents were found, in words."""
+        at = "" if self.k is None else f" within rank {self.k}"
+        what = "needs" if "|needs:" in self.signature else "gold documents"
+        return f"{self.n_found} of {self.n_gold} {what} found{at}"
+
+    @property
     def counts(self) -> dict[str, int]:
         """How many gold documents were missed for each cause, in the order of `CAUSES`; causes without any left out."""
         counter = Counter(self.causes)
@@ -210,12 +217,25 @@ class Diagnosis(ComparedByFields):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per missed gold document, with its cause. Needs pandas."""
-        return data_frame([miss.to_dict() for miss in self.misses], "diagnosis.to_pandas()")
+        return data_frame(self._rows()[0], "diagnosis.to_pandas()")
+
+    def _rows(self) -> tuple[list[dict[str, Any]], Collection[str]]:
+        return [miss.to_dict() for miss in self.misses], ("similarity", "share")
+
+    def to_latex(self) -> str:
+        """Return a LaTeX `tabular` with the gold documents by cause. It needs the package booktabs."""
+        from krag_eval.report import diagnosis_latex
+
+        return diagnosis_latex(self)
+
+    def _repr_html_(self) -> str:
+        """Return causes, ceilings and the first misses as HTML tables, for notebooks."""
+        from krag_eval.report import diagnosis_html
+
+        return diagnosis_html(self)
 
     def __repr__(self) -> str:
-        at = "" if self.k is None else f" within rank {self.k}"
-        what = "needs" if "|needs:" in self.signature else "gold documents"
-        lines = [f"Diagnosis: {self.n_found} of {self.n_gold} {what} found{at}"]
+        lines = [f"Diagnosis: {self.title}"]
         lines += [f"  {count:>6}  {cause:<17} {CAUSES[cause]}" for cause, count in self.counts.items()]
         for name, value in asdict(self.ceilings).items():
             lines.append(f"  {format_value(value):>6}  {name.replace('_', ' ')}")

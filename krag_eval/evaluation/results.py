@@ -6,7 +6,7 @@ import contextlib
 import math
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -17,7 +17,7 @@ from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError
 from krag_eval._utils.formatting import format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields, cached_property
-from krag_eval._utils.serialization import data_frame, json_text
+from krag_eval._utils.serialization import Tabular, data_frame, json_text
 from krag_eval.evaluation.explanation import Explanation, explain, search_outcomes
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.nearest import Nearest, nearest_of
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EvaluationResult(ComparedByFields):
+class EvaluationResult(Tabular, ComparedByFields):
     """The outcome of an evaluation: `result["recall@5"]`, `result["micro_recall@5"]`; a bare name is the macro mean.
 
     Attributes:
@@ -245,8 +245,18 @@ class EvaluationResult(ComparedByFields):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per query, one column per key; NaN where a value is undefined. Needs pandas."""
-        frame = data_frame([row.to_dict() for row in self.per_query], "result.to_pandas()").set_index("index")
-        return frame.astype(dict.fromkeys(self.tally.means, "float64"))
+        rows, doubles = self._rows()
+        frame = data_frame(rows, "result.to_pandas()").set_index("index")
+        return frame.astype(dict.fromkeys(doubles, "float64"))
+
+    def _rows(self) -> tuple[list[dict[str, Any]], Collection[str]]:
+        return [row.to_dict() for row in self.per_query], self.tally.means
+
+    def to_latex(self) -> str:
+        """Return a LaTeX `tabular`: one row per metric, one column per cut-off. It needs the package booktabs."""
+        from krag_eval.report import result_latex
+
+        return result_latex(self)
 
     def __repr__(self) -> str:
         return _describe(self)

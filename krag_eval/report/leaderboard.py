@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,35 +10,29 @@ from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, show, warn
 from krag_eval._utils.formatting import aligned, format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields
-from krag_eval._utils.serialization import data_frame
+from krag_eval._utils.serialization import Tabular, data_frame
+from krag_eval.analysis.comparison import Comparison, Outcome
 from krag_eval.analysis.comparison.compare import is_lower_better
+from krag_eval.analysis.comparison.result import how_tested
 from krag_eval.evaluation.intervals import intervals_of
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.metrics.names import as_key
 from krag_eval.report.notebook import table_html
 from krag_eval.report.records import EMPTY, Cell, Column, Table, interval_cell, text_cell, value_cell
 from krag_eval.report.sections.summary import ordered_keys
-from krag_eval.report.writers import csv_line, markdown_table
+from krag_eval.report.writers import csv_line, latex_table, markdown_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MARK = "*"
 _MOST_KEYS = 8
-_LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-}
 
 Interval = tuple[float, float] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Leaderboard(ComparedByFields):
+class Leaderboard(Tabular, ComparedByFields):
     """One row per run, one column per value; the best value of each column is marked. Print it, or export it.
 
     Nothing is marked if the runs were scored by different settings, and where all runs have the same value.
@@ -117,6 +111,10 @@ class Leaderboard(ComparedByFields):
         """Return one row per run, one column per value; NaN where a value is undefined. Needs pandas."""
         return data_frame(self.to_dicts(), "leaderboard.to_pandas()").set_index("run").astype("float64")
 
+    def _rows(self) -> tuple[list[dict[str, Any]], Collection[str]]:
+        rows = self.to_dicts()
+        return rows, list(rows[0])[1:]
+
     def to_csv(self) -> str:
         """Return CSV with full precision; undefined values are empty, and no cell is a formula of a spreadsheet."""
         rows = self.to_dicts()
@@ -128,20 +126,7 @@ class Leaderboard(ComparedByFields):
 
     def to_latex(self) -> str:
         """Return a LaTeX `tabular`, the best values in bold. It needs the LaTeX package booktabs."""
-        table = self.table()
-        lines = [
-            f"\\begin{{tabular}}{{{''.join('r' if column.is_number else 'l' for column in table.columns)}}}",
-            "\\toprule",
-            _latex_row(_latex(column.title) for column in table.columns),
-            "\\midrule",
-            *(
-                _latex_row(f"\\textbf{{{_latex(c.text)}}}" if c.tone == "best" else _latex(c.text) for c in row)
-                for row in table.rows
-            ),
-            "\\bottomrule",
-            "\\end{tabular}",
-        ]
-        return "\n".join(lines)
+        return latex_table(self.table())
 
     def __repr__(self) -> str:
         table = self.table(MARK, is_short=True)
@@ -198,6 +183,16 @@ def leaderboard(
     of_run = {name: result.intervals or intervals_of(result) for name, result in given.items()} if intervals else {}
     best = {key: frozenset[str]() if differs else _best(key, given) for key in chosen}
     return Leaderboard(keys=tuple(chosen), results=given, intervals=of_run, best=best, differs=differs)
+
+
+def comparison_latex(comparison: Comparison) -> str:
+    """Return the systems of a comparison as a LaTeX `tabular`; see `Comparison.to_latex`."""
+    marks = {(name, key): sign for key, signs in comparison.letters.items() for name, sign in signs.items()}
+    for row in () if marks else comparison.rows:
+        if row.outcome in (Outcome.BETTER, Outcome.WORSE):
+            marks[row.system, row.key] = "*"
+    board = leaderboard(comparison.results, comparison.keys)
+    return f"% {one_line(how_tested(comparison))}\n{latex_table(board.table(), marks)}"
 
 
 def _check(results: object) -> dict[str, EvaluationResult]:
@@ -268,11 +263,3 @@ def _difference(results: Mapping[str, EvaluationResult]) -> str | None:
         counts = " and ".join(f"{name!r:.60} has {number_of(size, 'query')}" for size, name in list(sizes.items())[:2])
         return f"The runs were scored on different queries: {counts}."
     return None
-
-
-def _latex_row(cells: Iterator[str]) -> str:
-    return " & ".join(cells) + r" \\"
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in one_line(text))

@@ -1,4 +1,4 @@
-"""Show results and comparisons as small tables in notebooks, with nothing but the core."""
+"""Show results, comparisons and diagnoses as small tables in notebooks and papers, with nothing but the core."""
 
 from __future__ import annotations
 
@@ -7,18 +7,26 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from krag_eval._utils.formatting import format_interval, number_of, one_line
+from krag_eval.report.records import Column, Section, Table, text_cell
 from krag_eval.report.sections import comparison_section, summary_section
+from krag_eval.report.sections.causes import causes_tables
 from krag_eval.report.sections.summary import no_value_reason
+from krag_eval.report.writers import latex_table
 
 if TYPE_CHECKING:
     from krag_eval.analysis.comparison import Comparison
+    from krag_eval.analysis.diagnosis import Diagnosis
     from krag_eval.evaluation.results import EvaluationResult
-    from krag_eval.report.records import Cell, Section, Table
+    from krag_eval.report.records import Cell
 
 
-# No colours are set, so dark notebooks stay dark.
-_LEFT = "text-align:left;vertical-align:top;unicode-bidi:plaintext"
-_RIGHT = "text-align:right;vertical-align:top;font-variant-numeric:tabular-nums"
+_MOST_MISSES = 10
+# The only colour is a grey that is seen on light and dark alike: notebooks have their own, and may change them.
+_CELL = "vertical-align:top;padding:0.25em 0.7em;border-bottom:1px solid rgba(128,128,128,0.35)"
+_LEFT = f"text-align:left;unicode-bidi:plaintext;{_CELL}"
+_RIGHT = f"text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums;{_CELL}"
+_TABLE = '<table style="border-collapse:collapse;margin:0.6em 0 1em">'
+_CAPTION = "text-align:left;padding:0.25em 0.7em;font-weight:bold;unicode-bidi:plaintext"
 _QUIET = "opacity:0.7"
 _TONES = {
     "good": "font-weight:bold",
@@ -56,6 +64,32 @@ def comparison_html(comparison: Comparison) -> str:
     return section_html(comparison_section(comparison), title, comparison.signature)
 
 
+def diagnosis_html(diagnosis: Diagnosis) -> str:
+    """Return a diagnosis as HTML: the gold documents by cause, the ceilings of recall, and the first misses."""
+    misses = [
+        (text_cell(one.query_id or one.query or str(one.query_index)), text_cell(one.name), text_cell(one.reason))
+        for one in diagnosis.misses[:_MOST_MISSES]
+    ]
+    first = f"the first {_MOST_MISSES} of " if len(diagnosis.misses) > _MOST_MISSES else ""
+    columns = tuple(Column(name, name, is_number=False) for name in ("query", "gold document", "cause"))
+    table = Table("misses", f"Missed: {first}{len(diagnosis.misses):,}", columns, tuple(misses))
+    tables = (*causes_tables({"result": diagnosis}), *([table] if misses else []))
+    title = f"<b>Diagnosis</b>: {_text(diagnosis.title)}"
+    return section_html(Section("causes", "", (), tables), title, diagnosis.signature)
+
+
+def diagnosis_latex(diagnosis: Diagnosis) -> str:
+    """Return the gold documents by cause as a LaTeX `tabular`."""
+    return latex_table(causes_tables({"result": diagnosis})[0])
+
+
+def result_latex(result: EvaluationResult) -> str:
+    """Return a LaTeX `tabular` with one row per metric, one column per cut-off."""
+    columns = [Column("metric", "metric", is_number=False), *(Column(k, k or "all") for k in result.tally.counts)]
+    rows = [tuple(map(text_cell, (name, *cells))) for name, cells in result.cells().items()]
+    return latex_table(Table("values", None, tuple(columns), tuple(rows)))
+
+
 def section_html(section: Section, title: str, signature: str) -> str:
     """Return a section of a report as HTML, under a title in HTML."""
     return _wrapped(
@@ -81,7 +115,7 @@ def _wrapped(parts: Iterable[str]) -> str:
 def _values(result: EvaluationResult) -> Iterator[str]:
     cut_offs = list(result.tally.counts)
     undefined = result.undefined
-    yield "<table><thead><tr>"
+    yield f"{_TABLE}<thead><tr>"
     yield _head("metric", _LEFT)
     for title in [k or "all" for k in cut_offs] + ["undefined"]:
         yield _head(title, _RIGHT)
@@ -98,7 +132,8 @@ def _values(result: EvaluationResult) -> Iterator[str]:
 
 
 def _table(table: Table) -> Iterator[str]:
-    yield f'<table><caption style="{_LEFT}">{_text(table.title or "")}</caption><thead><tr>'
+    yield f'{_TABLE}<caption style="{_CAPTION}">{_text(table.title)}</caption>' if table.title else _TABLE
+    yield "<thead><tr>"
     for column in table.columns:
         yield _head(column.title, _RIGHT if column.is_number else _LEFT, column.help)
     yield "</tr></thead><tbody>"

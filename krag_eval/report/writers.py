@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from krag_eval._utils.checks import check_kind, check_path
@@ -39,6 +40,14 @@ from krag_eval.report.sections import sections_of
 BYTE_ORDER_MARK = "\ufeff"
 # The longest cell of Excel. Longer text spills into the next row, and Python's `csv` refuses to read it.
 LONGEST_CELL = 32_767
+_LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+}
 # What a spreadsheet takes for a formula; East Asian ones also accept the full-width form.
 _FORMULA = re.compile(r"[\t\r\n]|[\s\x00-\x1f\u200b-\u200f\u2060-\u2069\ufeff]*[=+\-@＝＋－＠]")
 
@@ -273,6 +282,34 @@ def markdown_table(table: Table) -> Iterator[str]:
     yield f"|{'|'.join('---:' if column.is_number else '---' for column in table.columns)}|\n"
     for row in table.rows:
         yield _markdown_row([f"**{escape(cell.text)}**" if cell.tone == "best" else escape(cell.text) for cell in row])
+
+
+def latex_table(table: Table, marks: Mapping[tuple[str, str], str] = MappingProxyType({})) -> str:
+    """Return a LaTeX `tabular`; cells with the tone `"best"` are bold. It needs the LaTeX package booktabs.
+
+    Args:
+        table: The table.
+        marks: Superscripts, by the text of the first cell of a row and the key of a column.
+    """
+    lines = [
+        f"\\begin{{tabular}}{{{''.join('r' if column.is_number else 'l' for column in table.columns)}}}",
+        "\\toprule",
+        _latex_row(_latex(column.title) for column in table.columns),
+        "\\midrule",
+    ]
+    for row in table.rows:
+        texts = [f"\\textbf{{{_latex(cell.text)}}}" if cell.tone == "best" else _latex(cell.text) for cell in row]
+        signs = [marks.get((row[0].text, column.key)) for column in table.columns]
+        lines.append(_latex_row(t + (f"$^{{{sign}}}$" if sign else "") for t, sign in zip(texts, signs, strict=True)))
+    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}"])
+
+
+def _latex_row(cells: Iterable[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in one_line(text))
 
 
 def _markdown_row(cells: Sequence[str]) -> str:

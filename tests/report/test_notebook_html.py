@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 import html5lib
 import pytest
 
-from krag_eval import Scorer, compare, evaluate, evaluate_ids, evaluate_stream
+from krag_eval import Scorer, compare, diagnose, evaluate, evaluate_ids, evaluate_stream
 from krag_eval.report import comparison_html, result_html
 from tests.support import table_cases as cases
 from tests.support.marks import nothing_may_match
@@ -120,7 +120,7 @@ import krag_eval
 from krag_eval import evaluate, KragEvalWarning
 
 result = evaluate([["a"], []], [["a"], ["b"]], k=[1, 2])
-assert "<table>" in result._repr_html_()
+assert "<table" in result._repr_html_()
 from krag_eval.report import build_report, write_report
 report = build_report({"a": result, "b": result})
 assert report.comparison is None and "no intervals and no comparison" in report.notes[0], report.notes
@@ -143,3 +143,17 @@ def test_a_notebook_markdown_json_and_csv_need_nothing_but_the_core(tmp_path: Pa
     assert (done.returncode, done.stderr) == (0, "")
     assert 'pip install "krag-eval[report]"' in done.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "a.json", "a.md"]
+
+
+def test_a_diagnosis_shows_causes_ceilings_and_the_first_misses() -> None:
+    gold = [[f"gold {n}"] for n in range(12)]
+    html = diagnose(evaluate(gold, [["gold 0"], *([["<b>other</b>"]] * 11)], k=1))._repr_html_()
+    causes, ceilings, misses = html_tables(html)
+    assert causes[1][:3] == ["found", "1", "8.3 %"]
+    assert sum(int(row[1]) for row in causes[1:]) == 12
+    assert ceilings[1] == ["as it is", "0.0833"]
+    assert len(misses) == 1 + 10
+    assert misses[1][:2] == ["1", "'gold 1'"]
+    assert "Missed: the first 10 of 11" in words(html)
+    assert "1 of 12 gold documents found within rank 1" in words(html)
+    assert len(html_tables(diagnose(evaluate(gold, gold, k=1))._repr_html_())) == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import html
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from krag_eval._utils.formatting import (
     shorten,
 )
 from krag_eval._utils.objects import ComparedByFields
-from krag_eval._utils.serialization import data_frame, json_text
+from krag_eval._utils.serialization import Tabular, data_frame, json_text
 from krag_eval.metrics.names import as_key
 from krag_eval.statistics.significance import letters
 
@@ -212,7 +212,7 @@ _KEPT = ("results", "diagnoses", "evalset")
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Comparison(ComparedByFields):
+class Comparison(Tabular, ComparedByFields):
     """Systems against a baseline: `comparison["hybrid", "recall@5"]` is a row, its `verdict` the answer in words.
 
     Attributes:
@@ -350,9 +350,22 @@ class Comparison(ComparedByFields):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row for each of `rows`, then for each of `slices`. Needs pandas."""
-        return data_frame(
-            [row.to_dict() for row in (*(self.pairs or self.rows), *self.slices)], "comparison.to_pandas()"
-        )
+        return data_frame(self._rows()[0], "comparison.to_pandas()")
+
+    def _rows(self) -> tuple[list[dict[str, Any]], Collection[str]]:
+        rows = [row.to_dict() for row in (*(self.pairs or self.rows), *self.slices)]
+        return rows, [field.name for field in dataclasses.fields(ComparisonRow) if field.type == "float | None"]
+
+    def to_latex(self) -> str:
+        """Return a LaTeX `tabular`: one row per system, one column per key, the best in bold. Needs booktabs.
+
+        A superscript `*` marks a value that is better or worse than that of the baseline, the first row, by the
+        verdict of its row. If all pairs were compared, systems that share a superscript letter cannot be told apart.
+        The first line, a comment, says how it was tested.
+        """
+        from krag_eval.report import comparison_latex
+
+        return comparison_latex(self)
 
     def to_markdown(self) -> str:
         """Return a Markdown summary for a comment on a pull request: the verdict, the table, slices and questions.

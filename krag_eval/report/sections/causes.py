@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from krag_eval.analysis.comparison.systems import Slice, some
-from krag_eval.analysis.diagnosis import CAUSES, FOUND
+from krag_eval.analysis.diagnosis import CAUSES, FOUND, Diagnosis
 from krag_eval.analysis.funnel import LOST, MEANINGS, Funnel
 from krag_eval.report.records import (
     Cell,
@@ -50,38 +50,44 @@ def causes_section(report: Report) -> Section:
         "causes",
         "Causes of misses",
         (f"Every gold document that was not found {within} has one cause: the first in this list that applies.",),
-        (_causes(systems), _ceilings(systems, "recall" if k is None else f"recall@{k}"), *by_slice),
+        (*causes_tables({system.name: system.diagnosis for system in systems}), *by_slice),
     )
 
 
-def _seen(systems: Sequence[ReportedSystem]) -> list[str]:
+def causes_tables(diagnoses: Mapping[str, Diagnosis]) -> tuple[Table, Table]:
+    """Return the causes of each system, by name, and its ceilings of recall."""
+    k = next(iter(diagnoses.values())).k
+    return _causes(diagnoses), _ceilings(diagnoses, "recall" if k is None else f"recall@{k}")
+
+
+def _seen(diagnoses: Iterable[Diagnosis]) -> list[str]:
     """Return `found` and the causes that occur, in the order in which they are checked."""
-    seen = {cause for system in systems for cause in system.diagnosis.causes}
+    seen = {cause for diagnosis in diagnoses for cause in diagnosis.causes}
     return [cause for cause in _MEANINGS if cause == FOUND or cause in seen]
 
 
-def _causes(systems: Sequence[ReportedSystem]) -> Table:
+def _causes(diagnoses: Mapping[str, Diagnosis]) -> Table:
     columns = [Column("cause", "gold document", is_number=False)]
-    for system in systems:
-        columns.append(Column(f"count:{system.name}", system.name, help="Gold documents", group=system.name))
-        columns.append(Column(f"share:{system.name}", "share", help="Of all gold documents", group=system.name))
+    for name in diagnoses:
+        columns.append(Column(f"count:{name}", name, help="Gold documents", group=name))
+        columns.append(Column(f"share:{name}", "share", help="Of all gold documents", group=name))
     columns.append(Column("meaning", "meaning", is_number=False))
     rows = []
-    for cause in _seen(systems):
+    for cause in _seen(diagnoses.values()):
         row = [text_cell(cause)]
-        for system in systems:
-            count = system.diagnosis.causes.count(cause)
-            of = system.diagnosis.n_gold
-            at = None if cause == FOUND else door(cause=cause, **run_alone(system.name, len(systems)))
+        for name, diagnosis in diagnoses.items():
+            count = diagnosis.causes.count(cause)
+            of = diagnosis.n_gold
+            at = None if cause == FOUND else door(cause=cause, **run_alone(name, len(diagnoses)))
             row += [count_cell(count, at), share_cell(count / of if of else None)]
         rows.append((*row, text_cell(_MEANINGS[cause])))
     return Table("causes", None, tuple(columns), tuple(rows))
 
 
-def _ceilings(systems: Sequence[ReportedSystem], key: str) -> Table:
-    values = (Column(f"value:{system.name}", system.name, group=system.name) for system in systems)
+def _ceilings(diagnoses: Mapping[str, Diagnosis], key: str) -> Table:
+    values = (Column(f"value:{name}", name, group=name) for name in diagnoses)
     rows = tuple(
-        (text_cell(meaning), *(value_cell(getattr(system.diagnosis.ceilings, name)) for system in systems))
+        (text_cell(meaning), *(value_cell(getattr(diagnosis.ceilings, name)) for diagnosis in diagnoses.values()))
         for name, meaning in _CEILINGS.items()
     )
     return Table("ceilings", f"What {key} could be", (Column("ceiling", key, is_number=False), *values), rows)
@@ -89,7 +95,7 @@ def _ceilings(systems: Sequence[ReportedSystem], key: str) -> Table:
 
 def _by_slice(system: ReportedSystem, table: str, field: str, parts: Sequence[Slice], is_named: bool) -> Table:
     causes = np.array(system.diagnosis.causes, dtype=object)
-    seen = _seen([system])
+    seen = _seen([system.diagnosis])
     rows = []
     for part in parts:
         counts = Counter(causes[np.isin(system.diagnosis.gold_queries, part.chosen)].tolist())
