@@ -20,7 +20,7 @@ from krag_eval.report.build import decisive_keys
 
 _OBJECT = "MODULE:OBJECT"
 # The sections to print if the whole report is written to a file.
-_IN_SHORT = ("slices", "questions", "answers", "context", "left_out")
+_IN_SHORT = ("overview", "slices", "questions", "answers", "context", "left_out")
 
 
 def bench(

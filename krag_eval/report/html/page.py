@@ -575,8 +575,8 @@ def lines_of(values: Mapping[str, Any]) -> str | None:
     >>> lines_of({"source": "faq.md", "page": 3})
     'source: faq.md\npage: 3'
     """
-    lines = []
-    for name, value in itertools.islice(values.items(), _MOST_NAMES):
-        text = str(value)
-        lines.append(f"{one_line(str(name))}: {one_line(text[:_LONGEST])}{'…' if len(text) > _LONGEST else ''}")
-    return redact("\n".join(lines)) or None
+    shown = itertools.islice(values.items(), _MOST_NAMES)
+    # Cut after credentials are out: a piece of one is not known for what it is.
+    lines = [f"{one_line(str(name))}: {one_line(str(value)[: 10 * _LONGEST])}" for name, value in shown]
+    cut = (f"{line[:_LONGEST]}…" if len(line) > _LONGEST else line for line in redact("\n".join(lines)).split("\n"))
+    return "\n".join(cut) if lines else None
