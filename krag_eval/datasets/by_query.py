@@ -22,6 +22,7 @@ from krag_eval._utils.checks import as_number, describe_type
 from krag_eval._utils.errors import InvalidInputError, show, warn
 from krag_eval._utils.formatting import number_of
 from krag_eval.datasets.frames import rows_of_frame
+from krag_eval.documents.columns import rows_hint
 from krag_eval.documents.document import DOCUMENT_KEYS, Document
 from krag_eval.documents.readers import NEGATIVE_GRADE, as_id
 from krag_eval.documents.stores import is_answer
@@ -141,7 +142,7 @@ def align(actual: object, predicted: object) -> Aligned | None:
         keyed, listed = ("predicted", "actual") if gold is None else ("actual", "predicted")
         raise InvalidInputError(
             f"`{keyed}` is given by query and `{listed}` is not. Give both as lists in the same order, or both by "
-            "query, such as {'q1': {'d7': 1}}."
+            f"query, such as {{'q1': {{'d7': 1}}}}.{rows_hint(predicted if rankings is None else actual)}"
         )
     check_queries(gold, rankings, "predicted", "actual")
     return Aligned(

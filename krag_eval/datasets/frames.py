@@ -1,8 +1,11 @@
-"""Read the rows of a table of pandas, polars or pyarrow, without importing any of them."""
+"""Read the rows of a table of pandas, polars, or of anything that gives Arrow, without importing any of them."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from krag_eval._utils.errors import needing
+from krag_eval.documents.columns import is_arrow_table
 
 
 def rows_of_frame(given: Any) -> list[dict[str, Any]] | None:
@@ -17,6 +20,10 @@ def rows_of_frame(given: Any) -> list[dict[str, Any]] | None:
         rows = given.to_dicts()
     elif hasattr(given, "column_names") and hasattr(given, "to_pylist"):  # pyarrow
         rows = given.to_pylist()
+    elif is_arrow_table(given) and not hasattr(given, "__next__"):  # a stream can be read only once
+        with needing("EvalSet(table)", "pyarrow", "arrow"):
+            import pyarrow as pa
+        rows = pa.RecordBatchReader.from_stream(given).read_all().to_pylist()
     else:
         return None
     return [{str(name): None if is_missing(value) else value for name, value in row.items()} for row in rows]

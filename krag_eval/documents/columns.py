@@ -298,6 +298,9 @@ class Side:
         return np.searchsorted(self.offsets, positions, side="right") - 1
 
     def _check_rows(self, rows: object) -> list[Sequence[object]]:
+        if hasattr(rows, "__arrow_c_array__") or (hasattr(rows, "__arrow_c_stream__") and not is_arrow_table(rows)):
+            to_list = getattr(rows, "to_pylist", None) or getattr(rows, "to_list", None)  # of pyarrow, of polars
+            rows = to_list() if to_list is not None else rows
         if type(rows) is not list and (hits := self._read_hits(hits_of_queries, rows, f"`{self.name}`")) is not None:
             return list(hits)
         if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable) or is_frame(rows):
@@ -475,7 +478,8 @@ def rows_hint(rows: object) -> str:
         return " Where both sides are mappings by query, as of ranx and pytrec_eval, write evaluate(qrels, run)."
     if is_frame(rows):
         return (
-            " Give its columns, as in evaluate(frame['gold'], frame['retrieved']), with a list in each cell; or let "
+            " Give its columns, as in evaluate(frame['gold'], frame['retrieved']), with a list in each cell; or tables "
+            "with one row per document and the columns query_id, doc_id, and relevance or score; or let "
             "`evaluate_retriever` ask its questions."
         )
     return ""
@@ -490,7 +494,14 @@ def bare_id(document: object) -> str | None:
 
 def is_frame(rows: object) -> bool:
     """Return whether it is a table of pandas or polars, whose iteration yields the names of its columns."""
-    return hasattr(rows, "columns") and (hasattr(rows, "iloc") or hasattr(rows, "get_column"))
+    return (hasattr(rows, "columns") and hasattr(rows, "iloc")) or is_arrow_table(rows)
+
+
+def is_arrow_table(given: object) -> bool:
+    """Return whether it gives a table through Arrow's PyCapsule interface; a single column has no columns."""
+    return hasattr(given, "__arrow_c_stream__") and any(
+        hasattr(given, one) for one in ("columns", "column_names", "schema")
+    )
 
 
 def pair_hint(document: object) -> str:

@@ -17,6 +17,7 @@ from krag_eval._utils.checks import check_count, describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, KragEvalError, warn
 from krag_eval._utils.redaction import as_cause, describe_error
 from krag_eval._utils.serialization import read_whole
+from krag_eval.documents.columns import is_arrow_table
 from krag_eval.evaluation.intervals import with_intervals
 from krag_eval.evaluation.pipeline import (
     Judged,
@@ -249,7 +250,8 @@ class ColumnarScorer:
         """Score each query.
 
         Args:
-            batch: Queries; see the class. It may be empty.
+            batch: Queries; see the class. It may be empty. A table of polars, pyarrow or DuckDB, or any object with
+                `__arrow_c_stream__`, is scored batch by batch, without a copy.
             bad_rows: A list to which rows that cannot be scored are added; they are left out. Without it, the first
                 one is an error. Repeated query ids and errors of your own functions are errors in any case.
 
@@ -306,10 +308,7 @@ class ColumnarScorer:
         This is faster than merging many states, and gives the same bits. See `score_batch` for the arguments.
         """
         if not isinstance(batch, pa.RecordBatch):
-            raise InvalidInputError(
-                f"`batch` must be a pyarrow.RecordBatch, got {describe_type(batch)}. "
-                "For a table, pass the batches of `table.to_batches()`."
-            )
+            return self._score_table(state, batch, bad_rows)
         self.check_schema(batch.schema)
         query_ids, n_bad_before = read_query_ids(batch), len(bad_rows or ())
         if bad_rows is None:
@@ -337,9 +336,34 @@ class ColumnarScorer:
             state.add_bad_rows(len(found), [bad.reason for bad in found])
             is_good = np.ones(len(batch), dtype=bool)
             is_good[[bad.row for bad in found]] = False
+            views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}  # which have no filter
+            kept = [column.cast(views.get(column.type, column.type)) for column in kept]
             query_ids, *kept = (column.filter(pa.array(is_good)) for column in (query_ids, *kept))
             self._check_repeats(query_ids)
         return self._rows(query_ids, kept, self.schema_of(batch.schema), scored)
+
+    def _score_table(self, state: PartialState, table: Any, bad_rows: list[BadRow] | None) -> pa.RecordBatch:
+        """Score a table batch by batch, as it comes through Arrow's PyCapsule interface: nothing is copied."""
+        if not is_arrow_table(table):
+            raise InvalidInputError(
+                f"`batch` must be a pyarrow.RecordBatch or a table that gives Arrow, got {describe_type(table)}. "
+                "Collect a polars.LazyFrame first."
+            )
+        reader, first = pa.RecordBatchReader.from_stream(table), 0
+        self.check_schema(reader.schema)
+        scored = []
+        for batch in reader:
+            bad: list[BadRow] | None = None if bad_rows is None else []
+            try:
+                scored.append(self.score_into(state, batch, bad))
+            except InvalidInputError as error:
+                raise error if not first else InvalidInputError(f"batch from row {first:,}: {error}") from None
+            if bad_rows is not None:
+                bad_rows += [one._replace(row=one.row + first) for one in bad or ()]
+            first += len(batch)
+        rows = pa.Table.from_batches(scored, self.schema_of(reader.schema)).combine_chunks()
+        self._check_repeats(rows.column("query_id"))
+        return next(iter(rows.to_batches()), pa.RecordBatch.from_pylist([], rows.schema))
 
     def _check_repeats(self, query_ids: Any) -> None:
         if not self._allows_repeats:

@@ -126,11 +126,6 @@ def test_a_text_that_is_not_utf_8_is_named() -> None:
         ColumnarScorer(1).score_batch(batch)
 
 
-def test_a_table_is_refused_with_the_way_to_its_batches() -> None:
-    with pytest.raises(InvalidInputError, match=r"table\.to_batches"):
-        SCORER.score_batch(SCHEMA.empty_table())
-
-
 def test_what_can_never_match_is_told_when_the_states_are_finalized() -> None:
     no_ids = [row(predicted=[{"text": "x"}])]
     with pytest.raises(InvalidInputError, match="No retrieved document has an id"):

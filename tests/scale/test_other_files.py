@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pyarrow.parquet as pq
 import pyarrow.parquet.encryption as pe
 import pytest
 
-from krag_eval import Document, EvalSet, Run, RunRow, score_logs, write_evalset, write_run
+from krag_eval import Document, EvalSet, Run, RunRow, evaluate, score_logs, write_evalset, write_run
 from tests.scale.test_logs_bad_input import HOW, refusal, row
 from tests.support.arrow_cases import SCHEMA
 from tests.support.command_line import Runner
@@ -136,3 +137,35 @@ def test_an_empty_path_is_no_folder(tmp_path: Path, command: Runner) -> None:
         2,
         "InvalidInputError: A path of the logs is empty. Give the path of a Parquet file, or a pattern.\n",
     )
+
+
+BIGQUERY = {
+    "query_id": pa.string(),
+    "model": pa.string(),
+    "actual": pa.list_(pa.field("element", pa.struct({"id": pa.string(), "grade": pa.int64()}))),
+    "predicted": pa.list_(pa.field("element", pa.struct({"id": pa.string()}))),
+}
+
+
+def test_an_imitation_of_a_bigquery_export_is_scored(tmp_path: Path) -> None:
+    """REPEATED RECORDs as lists of three levels, several files; BigQuery stores an array without entries, not null."""
+    rows: list[dict[str, Any]] = [
+        {"query_id": "1", "model": None, "actual": [{"id": "a", "grade": 2}], "predicted": [{"id": "x"}, {"id": "a"}]},
+        {"query_id": "2", "model": "m", "actual": [{"id": "b", "grade": None}], "predicted": []},
+        {"query_id": "3", "model": "m", "actual": [], "predicted": [{"id": "b"}]},
+    ]
+    for number, part in enumerate((rows[:2], rows[2:])):
+        path = tmp_path / f"export-{number:012}.parquet"
+        pq.write_table(pa.Table.from_pylist(part, pa.schema(BIGQUERY)), path)
+        with pq.ParquetFile(path) as file:
+            paths = [file.schema.column(place).path for place in range(5)]
+        assert paths == [
+            "query_id", "model", "actual.list.element.id", "actual.list.element.grade", "predicted.list.element.id",
+        ]  # fmt: skip
+    how: dict[str, Any] = {"k": 2, "metrics": ["recall", "ndcg"], "match_method": "id"}
+    found = score_logs(tmp_path, tmp_path / "out.parquet", by="model", workers=1, **how)
+    lists = [([one["id"] for one in row["predicted"]]) for row in rows]
+    expected = evaluate([row["actual"] for row in rows], [[{"id": one} for one in row] for row in lists], **how)
+    assert found.to_dict() == expected.to_dict()
+    assert found["recall@2"] == 0.5
+    assert set(found.groups or {}) == {None, "m"}

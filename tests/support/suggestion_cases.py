@@ -1386,13 +1386,6 @@ TASKS = [
         then=lambda text: pickle.loads(pickle.dumps(by_def)),
     ),
     Case(
-        lambda: front.ColumnarScorer(match_method="id").score_batch(pa.Table.from_pylist([LOG])),
-        r"`table\.to_batches\(\)`",
-        then=lambda text: front.ColumnarScorer(match_method="id").score_batch(
-            evaluated(table=pa.Table.from_pylist([LOG]))(text)[0]
-        ),
-    ),
-    Case(
         lambda: front.ColumnarScorer(match_method="id").merge([state().to_json()]),
         r"with `PartialState\.from_json`",
         then=lambda text: front.ColumnarScorer(match_method="id").merge(
