@@ -23,6 +23,10 @@ _RECIPE = re.compile(r"make test-platforms does \((\S+)\) -->\n```python\n(.*?)`
 _OFFLINE = {
     "DEEPEVAL_TELEMETRY_OPT_OUT": "YES",
     "OPIK_TRACK_DISABLE": "true",
+    "PHOENIX_TELEMETRY_ENABLED": "false",
+    "PROMPTFOO_DISABLE_REMOTE_GENERATION": "1",
+    "PROMPTFOO_DISABLE_TELEMETRY": "1",
+    "PROMPTFOO_DISABLE_UPDATE": "1",
     "RAGAS_DO_NOT_TRACK": "true",
     "WEAVE_DISABLED": "true",
 }
@@ -54,8 +58,15 @@ def _passes(check: Path, packages: list[str], folder: Path) -> bool:
     venv.create(folder, with_pip=True, clear=True)
     python = str(folder / "bin" / "python")
     install = [python, "-m", "pip", "install", "-qq", "--no-input", "--disable-pip-version-check"]
-    environment = {**os.environ, **_OFFLINE, "PYTHONPATH": str(ROOT), "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/m.db"}
-    steps = ([*install, *packages, str(ROOT)], [python, str(check)])
+    environment = {**os.environ, **_OFFLINE, "KRAG_EVAL_PLATFORM": check.stem, "PYTHONPATH": str(ROOT)}
+    environment["MLFLOW_TRACKING_URI"] = f"sqlite:///{folder}/m.db"
+    of_npm = [one.removeprefix("npm:").replace("==", "@") for one in packages if one.startswith("npm:")]
+    steps = [[*install, *(one for one in packages if not one.startswith("npm:")), str(ROOT)]]
+    if of_npm:
+        npm = [str(folder / "bin" / "npm"), "install", "--prefix", str(folder), "--ignore-scripts"]
+        environment["PATH"] = f"{folder / 'bin'}{os.pathsep}{environment['PATH']}"
+        steps.append([*npm, "--no-audit", "--no-fund", "--loglevel=error", *of_npm])
+    steps.append([python, str(check)])
     return all(subprocess.run(step, cwd=folder, env=environment, check=False).returncode == 0 for step in steps)
 
 
