@@ -8,6 +8,7 @@ import pytest
 from krag_eval import EvalSet, InvalidInputError, Run, RunRow, compare, evaluate, evaluate_ids
 from krag_eval.report import Report, build_report
 from krag_eval.report.plots import drawings_of, plot_changes, plot_over_size, plot_slices
+from tests.support.marks import nothing_may_match
 from tests.support.page_cases import shop
 from tests.support.plot_artists import lines, ticks
 
@@ -107,5 +108,12 @@ def test_a_comparison_without_a_value_has_no_bars() -> None:
         plot_changes(build_report(results))
 
 
-def test_a_run_that_failed_for_some_has_a_curve() -> None:
+@nothing_may_match
+def test_a_run_that_failed_for_some_or_for_all_questions_has_its_curve() -> None:
     assert "over_size" in {key for key, _, _ in drawings_of(shop())}
+    questions = EvalSet([{"id": "q", "gold": [{"id": "a", "text": "a"}]}])
+    found = Run.of("found", [RunRow.from_dict({"query_id": "q", "retrieved": [{"id": "a", "text": "abc"}] * 2})])
+    failed = Run.of("failed", [RunRow(query_id="q", error="TimeoutError")])
+    report = build_report({"failed": failed, "found": found}, questions, k=2)
+    (axes,) = plot_over_size(report).axes
+    assert lines(axes) == {"failed": [(0, 0)], "found": [(0, 0), (3, 1), (6, 1)]}

@@ -165,7 +165,7 @@ def _recall_by_size(system: ReportedSystem) -> tuple[list[float], list[float]]:
     lengths = np.array([len(text) for text in texts]) if count is None else count_tokens_of(texts, count)
     rank = np.arange(len(texts)) - np.repeat(side.offsets[:-1], side.sizes) + 1
     kept = np.repeat(defined, side.sizes) & (rank <= MOST_RANKS)
-    by_rank = np.bincount(rank[kept], weights=lengths[kept])
+    by_rank = np.bincount(rank[kept], weights=lengths[kept], minlength=1)
     n_gold = detail.judged.n_gold[defined]
     recalls = [float((detail.judged.covered_within(k)[defined] / n_gold).mean()) for k in range(len(by_rank))]
     return (np.cumsum(by_rank) / defined.sum()).tolist(), recalls
