@@ -62,7 +62,7 @@ def test_an_opened_query_says_everything_about_it(page: Page, two_runs: str) -> 
     assert opened.locator(".chips li").all_inner_texts() == ["type fact", "language ko"]
     rows = opened.locator(".values tr").all_inner_texts()
     assert [row.split() for row in rows] == [
-        ["recall@5"],
+        ["run", "recall@5"],
         ["first", "1.0000"],
         ["second", "1.0000"],
         ["difference", "0.0000"],

@@ -23,7 +23,8 @@ from krag_eval.report.plots.drawing import drawing
 from krag_eval.report.plots.fonts import PACKAGES, choose_fonts, texts_of
 from tests.support.plot_cases import named, nothing_defined, rouge
 
-NAMES = [f"{key}.{ending}" for key in ("hits", "over_k", "spread", "sweep", "causes") for ending in ("svg", "png")]
+KEYS = ("hits", "over_k", "over_size", "spread", "sweep", "causes")
+NAMES = [f"{key}.{ending}" for key in KEYS for ending in ("svg", "png")]
 SCRIPTS = {
     "Korean": "한국어 형태소 검색기",
     "Chinese": "中文检索器 繁體中文檢索",

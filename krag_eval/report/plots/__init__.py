@@ -14,12 +14,15 @@ from krag_eval._utils.files.io import replacing, write_atomically
 from krag_eval.report.plots.curves import (
     draw_over_k,
     draw_over_searches,
+    draw_over_size,
     draw_sweeps,
     plot_over_k,
     plot_over_searches,
+    plot_over_size,
     plot_sweep,
     sweeps_of,
 )
+from krag_eval.report.plots.differences import draw_changes, draw_slices, plot_changes, plot_slices
 from krag_eval.report.plots.distributions import (
     draw_causes,
     draw_hits,
@@ -30,7 +33,7 @@ from krag_eval.report.plots.distributions import (
     plot_spread,
     plot_stages,
 )
-from krag_eval.report.plots.drawing import Drawing, style
+from krag_eval.report.plots.drawing import Drawing, add_caption, style
 from krag_eval.report.plots.fonts import warn_of_boxes, without_glyph_warnings
 from krag_eval.report.plots.svg import as_svg, settle
 from krag_eval.report.records import Report
@@ -44,9 +47,12 @@ __all__ = [
     "ReportFigure",
     "figures_of",
     "plot_causes",
+    "plot_changes",
     "plot_hits",
     "plot_over_k",
     "plot_over_searches",
+    "plot_over_size",
+    "plot_slices",
     "plot_spread",
     "plot_stages",
     "plot_sweep",
@@ -73,9 +79,12 @@ class Plot:
 PLOTS: dict[str, Plot] = {
     "hits": Plot("summary", "Questions for which something was found", draw_hits),
     "over_k": Plot("summary", "Metrics over the cut-off", draw_over_k),
+    "over_size": Plot("summary", "Recall over the size of what was retrieved", draw_over_size),
     "over_searches": Plot("summary", "Recall over the searches of a session", draw_over_searches),
     "spread": Plot("summary", "Values of single questions", draw_spread),
     "sweep": Plot("summary", "Metrics over the matching threshold", draw_sweeps),
+    "changes": Plot("comparison", "Queries won, tied and lost against the baseline", draw_changes),
+    "slices": Plot("slices", "Means by slice", draw_slices),
     "causes": Plot("causes", "Gold documents found, and causes of misses", draw_causes),
     "stages": Plot("stages", "Where needs were lost", draw_stages),
 }
@@ -123,6 +132,7 @@ def drawings_of(report: Report) -> Iterator[tuple[str, Plot, Drawing]]:
     for key, plot in PLOTS.items():
         drawn = plot.draw(report)
         if drawn is not None:
+            add_caption(drawn.figure, plot.title, report)
             settle(drawn.figure)
             yield key, plot, drawn
 

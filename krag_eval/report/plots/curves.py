@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.formatting import format_value, shorten
@@ -17,6 +19,7 @@ from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.settings import Settings
 from krag_eval.metrics import METRICS
 from krag_eval.metrics.aggregation import key_of
+from krag_eval.metrics.cut_offs import count_tokens_of
 from krag_eval.report.plots.drawing import (
     AROUND,
     MARKED,
@@ -110,6 +113,62 @@ def _lines(axes: Axes, report: Report, metric: str, cut_offs: list[str], n_colum
     share_axis(axes, given)
     quiet_axes(axes, "y")
     axes.set_xlim(-0.3, len(cut_offs) - 0.7)
+
+
+def plot_over_size(report: Report) -> Figure:
+    """Plot mean recall over the mean size of the first 1, 2, ... ranks: what a context of a given size would hold.
+
+    Sizes are tokens if the runs were scored with `count_tokens`, else characters. Queries without gold documents are
+    left out; at each rank the size and the recall are means over the same queries.
+
+    Raises:
+        InvalidInputError: No retrieved document has a text, no query has a gold document, or one rank is all there is.
+        MissingDependencyError: matplotlib is not installed.
+    """
+    return shown(draw_over_size(report), "sizes need texts, gold documents, and more than one rank.")
+
+
+MOST_RANKS = 100
+
+
+def draw_over_size(report: Report) -> Drawing | None:
+    """Draw the same and describe it; None if there is nothing to draw."""
+    curves = {system.name: _recall_by_size(system) for system in report.systems}
+    if not any(sizes[-1] > 0 and len(sizes) > 2 for sizes, _ in curves.values()):
+        return None
+    names = [system.name for system in report.systems]
+    unit = "characters" if report.systems[0].detail.batch.settings.count_tokens is None else "tokens"
+    with panels(1, names) as (figure, (axes,)):
+        for number, (sizes, recalls) in enumerate(curves.values()):
+            look = line_style(number) | {"markevery": -(-len(sizes) // MOST_MARKERS), "clip_on": False}
+            axes.plot(sizes, recalls, **look, label=names[number])
+        axes.set_xlabel(f"{unit} retrieved, on average")
+        axes.set_ylabel("recall")
+        share_axis(axes, [recall for _, recalls in curves.values() for recall in recalls])
+        axes.set_xlim(left=0)
+        quiet_axes(axes, "y")
+    ends = (
+        (name, [f"recall {format_value(recalls[-1])} in {sizes[-1]:.0f} {unit} on average"])
+        for name, (sizes, recalls) in curves.items()
+    )
+    return Drawing(figure, describe(ends))
+
+
+def _recall_by_size(system: ReportedSystem) -> tuple[list[float], list[float]]:
+    """Return the mean size and the mean recall of the first 0, 1, ... ranks."""
+    detail = system.detail
+    side, defined = with_documents(detail.batch).predicted, detail.judged.is_defined
+    if system.detail.sessions is not None or not defined.any():
+        return [0.0], [0.0]
+    count = detail.batch.settings.count_tokens
+    texts = [text or "" for text in side.texts]
+    lengths = np.array([len(text) for text in texts]) if count is None else count_tokens_of(texts, count)
+    rank = np.arange(len(texts)) - np.repeat(side.offsets[:-1], side.sizes) + 1
+    kept = np.repeat(defined, side.sizes) & (rank <= MOST_RANKS)
+    by_rank = np.bincount(rank[kept], weights=lengths[kept], minlength=1)
+    n_gold = detail.judged.n_gold[defined]
+    recalls = [float((detail.judged.covered_within(k)[defined] / n_gold).mean()) for k in range(len(by_rank))]
+    return (np.cumsum(by_rank) / defined.sum()).tolist(), recalls
 
 
 def plot_over_searches(report: Report) -> Figure:

@@ -270,7 +270,7 @@ def draw_causes(report: Report) -> Drawing | None:
         for cause, word in zip(causes, words, strict=True):
             sizes = [one.get(cause, 0) for one in counts]
             bars = axes.barh(range(len(names)), sizes, 0.66, left=start, label=word, **look_of_cause(cause))
-            _write_counts(axes, sizes, start, COLOURS[cause])
+            write_counts(axes, sizes, start, COLOURS[cause])
             start = [left + size for left, size in zip(start, sizes, strict=True)]
             handles.append(bars)
         axes.set_yticks(range(len(names)), labels_of(names, int(0.4 * WIDTH / LETTER)))
@@ -297,7 +297,8 @@ def _in_words(cause: str, report: Report) -> str:
     return FOUND if k is None else f"found within rank {k}"
 
 
-def _write_counts(axes: Axes, sizes: list[int], start: list[int], colour: str) -> None:
+def write_counts(axes: Axes, sizes: list[int], start: list[int], colour: str) -> None:
+    """Write into each bar how much it stands for, where that fits."""
     _, most = axes.get_xlim()
     ground = {"facecolor": colour, "linewidth": 0, "pad": 1}  # hatching would run through the number
     for row, (size, left) in enumerate(zip(sizes, start, strict=True)):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.formatting import display_width, shorten
+from krag_eval._utils.formatting import display_width, number_of, shorten
 from krag_eval.evaluation.charts import new_figure
 from krag_eval.report.plots.fonts import set_fonts, warn_of_boxes
 from krag_eval.report.records import Report, ReportedSystem
@@ -73,6 +73,21 @@ def drawing(height: float, needed_by: str = "krag_eval.report.plots") -> Iterato
         figure.get_layout_engine().set(w_pad=0.06, h_pad=0.06)  # type: ignore[union-attr, call-arg]
         yield figure
         set_fonts(figure)
+
+
+CAPTION = 0.32  # inches
+
+
+def add_caption(figure: Figure, title: str, report: Report) -> None:
+    """Write below a plot what it shows, of which questions, and how they were scored: it may leave its report."""
+    name = report.evalset.name if report.evalset is not None and report.evalset.name else None
+    about = [title, *([] if name is None else [clean(name)]), number_of(report.n_queries, "query")]
+    lines = [shorten(" · ".join(about), 110), shorten(clean(report.systems[0].result.signature), 130)]
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width, height + CAPTION)
+    with style():
+        figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=6.5, color=INK)
+    set_fonts(figure)
 
 
 def describe(parts: Iterable[tuple[str, Iterable[str]]]) -> str:

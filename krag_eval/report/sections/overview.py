@@ -75,14 +75,14 @@ def subject_of(report: Report) -> ReportedSystem:
     """Return the system that the report is about: the one compared with the baseline, of several the best."""
     if len(report.systems) < 3:
         return report.systems[-1]
-    key = _main_key(report)
+    key = main_key(report)
     values = [_value(system, key) for system in report.systems]
     known = [value for value in values if value is not None]
     best = (min if is_lower_better(key) else max)(known, default=None)
     return report.systems[values.index(best)]
 
 
-def _main_key(report: Report) -> str:
+def main_key(report: Report) -> str:
     """Return the key that slices are judged by: recall if it was compared."""
     keys = _keys(report)
     return next((key for key in keys if key.startswith("recall")), keys[0] if keys else "")
@@ -218,7 +218,7 @@ def _facts(report: Report) -> Iterator[Cell]:
 
 def _worst_slices(report: Report) -> Iterator[Cell]:
     """Yield for each system the slice with the worst mean, if that is surely worse than the mean of all queries."""
-    key = _main_key(report)
+    key = main_key(report)
     parts = [part for part in report.slices if len(part.chosen) < report.n_queries]
     if not key or not parts or any(system.result.intervals is None for system in report.systems):  # without scipy
         return

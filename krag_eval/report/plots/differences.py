@@ -1,0 +1,159 @@
+"""Plots of what a comparison and slices come to: queries won, tied and lost, and means by slice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.errors import MissingDependencyError
+from krag_eval._utils.formatting import format_value
+from krag_eval.report.plots.distributions import write_counts
+from krag_eval.report.plots.drawing import (
+    COLOURS,
+    HATCHES,
+    LETTER,
+    WIDTH,
+    Drawing,
+    add_legend,
+    colour_of,
+    describe,
+    drawing,
+    filled,
+    labels_of,
+    legend_height,
+    legend_labels,
+    line_style,
+    quiet_axes,
+    shown,
+)
+from krag_eval.report.records import Report
+from krag_eval.report.sections.comparison import name_of
+from krag_eval.report.sections.overview import main_key
+from krag_eval.statistics.distributions import ValueDistribution
+from krag_eval.statistics.intervals import Sample, sample_intervals
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from krag_eval.analysis.comparison.systems import Slice
+
+_MOST_BARS, _MOST_SLICES = 24, 30
+# A bootstrap of more would take seconds, and its interval would be narrower than a marker.
+_MOST_VALUES = 2000
+_CHANGES = {"lost": (COLOURS[1], HATCHES[1]), "tied": ("#b4b8bd", HATCHES[0]), "won": (COLOURS[0], HATCHES[0])}
+
+
+def plot_changes(report: Report) -> Figure:
+    """Plot for each compared metric of each retriever on how many queries it lost, tied and won against the baseline.
+
+    Raises:
+        InvalidInputError: The report has no comparison.
+        MissingDependencyError: matplotlib is not installed.
+    """
+    return shown(draw_changes(report), "there is no comparison. Build the report of at least two retrievers.")
+
+
+def draw_changes(report: Report) -> Drawing | None:
+    """Draw the same and describe it; None if there is nothing to draw."""
+    rows = [] if report.comparison is None else [row for row in report.comparison.rows if row.n][:_MOST_BARS]
+    if not rows:
+        return None
+    is_one = len({row.system for row in rows}) == 1
+    names = [row.key if is_one else f"{row.system}, {row.key}" for row in rows]
+    sizes = {"lost": [r.losses for r in rows], "tied": [r.ties for r in rows], "won": [r.wins for r in rows]}
+    with drawing(0.3 * len(rows) + 0.6 + legend_height(list(sizes))) as figure:
+        axes = figure.add_subplot()
+        axes.set_xlim(0, max(row.n for row in rows))
+        start = [0] * len(rows)
+        handles = []
+        for change, (colour, hatch) in _CHANGES.items():
+            bars = axes.barh(range(len(rows)), sizes[change], 0.66, left=start, label=change, **filled(colour, hatch))
+            write_counts(axes, sizes[change], start, colour)
+            start = [left + size for left, size in zip(start, sizes[change], strict=True)]
+            handles.append(bars)
+        axes.set_yticks(range(len(rows)), labels_of(names, int(0.4 * WIDTH / LETTER)))
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlabel("queries")
+        quiet_axes(axes, "x")
+        axes.tick_params(axis="y", length=0)
+        add_legend(figure, handles, list(sizes))
+    texts = [[f"{change} {of[place]}" for change, of in sizes.items()] for place in range(len(rows))]
+    return Drawing(figure, describe(zip(names, texts, strict=True)))
+
+
+def plot_slices(report: Report) -> Figure:
+    """Plot the mean of recall, or of the first compared metric, in each slice, one marker per retriever.
+
+    Lines are 95 % confidence intervals; a slice with more than 2,000 values has none.
+
+    Raises:
+        InvalidInputError: The report has no slices, or no value is defined.
+        MissingDependencyError: matplotlib is not installed.
+    """
+    return shown(draw_slices(report), "there are no slices. Build the report with `by`, and with an evaluation set.")
+
+
+def draw_slices(report: Report) -> Drawing | None:
+    """Draw the same and describe it; None if there is nothing to draw."""
+    key = main_key(report)
+    parts = [
+        part for part in report.slices if any(len(_values(report, n, key, part)) for n in range(len(report.systems)))
+    ]
+    parts = parts[:_MOST_SLICES]
+    if not key or not parts:
+        return None
+    names = [system.name for system in report.systems]
+    labels = [f"{part.field} = {name_of(part).text}" for part in parts]
+    step = 0.7 / len(names)
+    texts: list[list[str]] = [[] for _ in parts]
+    with drawing(max(0.24, 0.1 * len(names)) * len(parts) + 0.6 + legend_height(legend_labels(names))) as figure:
+        axes = figure.add_subplot()
+        handles = []
+        means: list[float] = []
+        for number, name in enumerate(names):
+            values = [_values(report, number, key, part) for part in parts]
+            ends = _intervals(values)
+            heights = [place + step * (number - (len(names) - 1) / 2) for place in range(len(parts))]
+            of = [float(one.mean()) if len(one) else float("nan") for one in values]
+            means += of
+            look = line_style(number) | {"linestyle": "none", "clip_on": False}
+            (points,) = axes.plot(of, heights, **look, label=name)
+            handles.append(points)
+            for height, interval in zip(heights, ends, strict=True):
+                if interval is not None:
+                    axes.plot(interval, (height, height), color=colour_of(number), linewidth=1.1)
+            for place, mean in enumerate(of):
+                texts[place].append(f"{name} {format_value(None if mean != mean else mean)}")
+        axes.set_yticks(range(len(parts)), labels_of(labels, int(0.4 * WIDTH / LETTER)))
+        axes.set_ylim(len(parts) - 0.5, -0.5)
+        _share_width(axes, means)
+        axes.set_xlabel(key)
+        quiet_axes(axes, "x")
+        axes.tick_params(axis="y", length=0)
+        add_legend(figure, handles, legend_labels(names))
+    return Drawing(figure, describe(zip(labels, texts, strict=True)))
+
+
+def _values(report: Report, number: int, key: str, part: Slice) -> FloatArray:
+    values = np.asarray(report.systems[number].detail.values[key])[part.chosen]
+    return values[~np.isnan(values)]
+
+
+def _intervals(values: list[FloatArray]) -> list[tuple[float, float] | None]:
+    samples = {
+        place: Sample(ValueDistribution.of(of)) for place, of in enumerate(values) if 0 < len(of) <= _MOST_VALUES
+    }
+    try:
+        found = sample_intervals(samples, 0.95, 10_000, 0)
+    except MissingDependencyError:  # scipy; the report says so
+        return [None] * len(values)
+    return [found.get(place) for place in range(len(values))]
+
+
+def _share_width(axes: Axes, means: list[float]) -> None:
+    """Let the axis reach from 0 to 1 where all means do."""
+    if all(mean != mean or 0 <= mean <= 1 for mean in means):
+        axes.set_xlim(0, 1)
