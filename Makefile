@@ -202,7 +202,7 @@ test-matrix: $(MATRIX_READY) ## Run the adapters' tests with the other versions 
 	echo "Passed with:$${passed:- none}. Failed with:$${failed:- none}."; \
 	[ -z "$$failed" ]
 
-# Each environment is made by pip (and npm, for promptfoo), for the run alone: the platforms are large, and each wants versions of its own.
+# Each environment is made by uv or pip, and npm for promptfoo: the platforms are large, and each wants its own versions.
 .PHONY: test-platforms
 test-platforms: ## Run each recipe of docs/platforms.md with its platform, as named and newest (NAMES="opik dspy").
 	@$(or $(wildcard $(RUN)/python),$(PYTHON)) tests/platforms/run.py $(NAMES)

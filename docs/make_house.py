@@ -20,11 +20,12 @@ from xml.sax.saxutils import escape
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURE = ROOT / "docs" / "img" / "rooms.svg"
-# What results and comparisons need to show themselves; see the contract "rooms" in pyproject.toml.
+# What results, comparisons and diagnoses need to show themselves; see the contract "rooms" in pyproject.toml.
 UPWARDS = {
     ("krag_eval.evaluation.results", "krag_eval.analysis.misses"),
     ("krag_eval.evaluation.results", "krag_eval.report"),
     ("krag_eval.analysis.comparison.result", "krag_eval.report"),
+    ("krag_eval.analysis.diagnosis", "krag_eval.report"),
 }
 LIMITS = {
     "modules": (0, 303),
@@ -117,7 +118,7 @@ def imports(files: dict[str, Path]) -> dict[str, set[str]]:
 
 
 def circles(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Return the groups of modules that import each other in a loop, but for the two ways up that are allowed."""
+    """Return the groups of modules that import each other in a loop, but for the ways up that are allowed."""
     above = {name: {other for other in others if (name, other) not in UPWARDS} for name, others in graph.items()}
     reach = {name: reachable(above, name) for name in above}
     loops = {tuple(sorted(b for b in reach[a] if a in reach[b])) for a in above if a in reach[a]}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import venv
@@ -55,13 +56,16 @@ def requirements(check: Path) -> list[str]:
 
 
 def _passes(check: Path, packages: list[str], folder: Path) -> bool:
-    venv.create(folder, with_pip=True, clear=True)
+    uv = shutil.which("uv", path=str(Path(sys.executable).parent))
+    venv.create(folder, with_pip=uv is None, clear=True)
     python = str(folder / "bin" / "python")
-    install = [python, "-m", "pip", "install", "-qq", "--no-input", "--disable-pip-version-check"]
+    install = [python, "-m", "pip", "install", "-qq", "--no-input", "--disable-pip-version-check", str(ROOT)]
+    if uv is not None:  # it takes a tenth of the time
+        install = [uv, "pip", "install", "--quiet", "--python", python, "--requirement", str(ROOT / "pyproject.toml")]
     environment = {**os.environ, **_OFFLINE, "KRAG_EVAL_PLATFORM": check.stem, "PYTHONPATH": str(ROOT)}
     environment["MLFLOW_TRACKING_URI"] = f"sqlite:///{folder}/m.db"
     of_npm = [one.removeprefix("npm:").replace("==", "@") for one in packages if one.startswith("npm:")]
-    steps = [[*install, *(one for one in packages if not one.startswith("npm:")), str(ROOT)]]
+    steps = [[*install, *(one for one in packages if not one.startswith("npm:"))]]
     if of_npm:
         npm = [str(folder / "bin" / "npm"), "install", "--prefix", str(folder), "--ignore-scripts"]
         environment["PATH"] = f"{folder / 'bin'}{os.pathsep}{environment['PATH']}"
