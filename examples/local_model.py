@@ -54,7 +54,12 @@ def chat() -> Any:
     from langchain_openai import ChatOpenAI
 
     return ChatOpenAI(
-        model=NAME, base_url=f"{_server().listening_address}/v1", api_key="none", temperature=0, max_tokens=ANSWER_TOKENS, max_retries=0
+        model=NAME,
+        base_url=f"{_server().listening_address}/v1",
+        api_key="none",
+        temperature=0,
+        max_tokens=ANSWER_TOKENS,
+        max_retries=0,
     )
 
 
