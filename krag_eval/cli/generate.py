@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from krag_eval import InvalidInputError, write_evalset
 from krag_eval.cli.files import FileOptions, check_free
-from krag_eval.cli.loading import load_object
+from krag_eval.cli.loading import load_llm
 from krag_eval.cli.output import console, put_json, stopping
 from krag_eval.llm.question_generation import generate_evalset
 from krag_eval.llm.question_generation.generate import TYPES
@@ -35,7 +35,8 @@ def generate(
     Parameters:
         corpus (CORPUS): The chunks, in any format that validate reads.
         llm (MODULE:OBJECT): A LangChain chat model, a LlamaIndex LLM, a function from a prompt to a string, or a class
-            or function that makes one. Modules in the current directory can be named.
+            or function that makes one; or gguf:FILE, a model that runs on this machine. Modules in the current
+            directory can be named.
         out: The questions. The ending selects the format; .jsonl keeps everything.
         n (-n --samples): How many questions to make.
         types (--type): literal, paraphrase, scenario or negative; repeatable. All four by default.
@@ -54,7 +55,7 @@ def generate(
     with stopping():
         made = generate_evalset(
             files.corpus(corpus),
-            load_object(llm, "--llm", "a language model"),
+            load_llm(llm),
             types=types or TYPES,
             journal=journal,
             prompts=prompts,

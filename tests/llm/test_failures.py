@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -191,3 +192,38 @@ class Flaky(FakeListChatModel):
 def test_a_chat_model_of_langchain_is_tried_again_when_its_client_is_rate_limited(waits: Waits) -> None:
     model = as_language_model(Flaky(responses=[JSON]), sleep=waits)
     assert (model.ask("capital?", SCHEMA), waits.seconds) == (ANSWER, [2.0])
+
+
+class LengthFinishReasonError(Exception):
+    """What OpenAI's client raises where structured output was cut off: it holds the answer."""
+
+    def __init__(self, text: str | None, finish_reason: str = "length") -> None:
+        super().__init__("Could not parse response content as the length limit was reached")
+        choice = SimpleNamespace(finish_reason=finish_reason, message=SimpleNamespace(content=text, refusal=None))
+        usage = SimpleNamespace(prompt_tokens=456, completion_tokens=160)
+        self.completion = SimpleNamespace(choices=[choice], usage=usage)
+
+
+def test_an_answer_that_the_client_raises_because_it_was_cut_off_is_bad_json_and_its_tokens_count(waits: Waits) -> None:
+    errors = [LengthFinishReasonError('{"capital": "Seo'), LengthFinishReasonError('{"capital": "Seoul, Seoul')]
+    model = as_language_model(scripted(*errors), retries=1, sleep=waits)
+    with pytest.raises(NoAnswerError, match="cut off at the model's token limit") as failed:
+        model.ask("capital?", SCHEMA)
+    assert (failed.value.reason, failed.value.answer) == ("bad_json", '{"capital": "Seoul, Seoul')
+    assert waits.seconds == []
+    assert str(model.counters) == "1 prompts, 2 calls, 2 bad json, 1 failures, 912 input tokens, 320 output tokens"
+
+
+def test_an_answer_that_the_client_raises_because_it_was_filtered_is_a_refusal(waits: Waits) -> None:
+    model = as_language_model(scripted(LengthFinishReasonError(None, "content_filter")), retries=0, sleep=waits)
+    with pytest.raises(NoAnswerError) as failed:
+        model.ask("capital?", SCHEMA)
+    assert failed.value.reason == "refused"
+
+
+def test_an_error_that_holds_something_else_under_that_name_is_an_error_as_before(waits: Waits) -> None:
+    error = ConnectionError("lost")
+    error.completion = SimpleNamespace(choices=[])  # type: ignore[attr-defined]
+    model = as_language_model(scripted(error), retries=0, sleep=waits)
+    with pytest.raises(NoAnswerError, match="ConnectionError: lost"):
+        model.ask("capital?")

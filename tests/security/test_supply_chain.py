@@ -24,7 +24,7 @@ SBOM_FILE = ROOT / "requirements" / "sbom.cdx.json"
 SBOM: dict[str, Any] = json.loads(SBOM_FILE.read_text(encoding="utf-8"))
 COMPONENTS: dict[str, dict[str, Any]] = {component["name"]: component for component in SBOM["components"]}
 WORKFLOW = ROOT / ".github" / "workflows" / "publish.yml"
-ENGINES = ("ray", "spark")  # not in the extra `all`
+ENGINES = ("local-llm", "ray", "spark")  # not in the extra `all`
 
 
 def locked() -> dict[str, tuple[str, set[str]]]:
