@@ -96,11 +96,12 @@ from .evaluation.pipeline import EvaluationCallback as EvaluationCallback
 from .evaluation.pipeline import EvaluationStart as EvaluationStart
 from .evaluation.results import EvaluationResult as EvaluationResult
 from .evaluation.results import QueryResult as QueryResult
+from .evaluation.rows import RowScorer as RowScorer
+from .evaluation.rows import read_field as read_field
+from .evaluation.rows import score_row as score_row
 from .evaluation.runs import evaluate_run as evaluate_run
-from .evaluation.streaming import RowScorer as RowScorer
 from .evaluation.streaming import Scorer as Scorer
 from .evaluation.streaming import evaluate_stream as evaluate_stream
-from .evaluation.streaming import score_row as score_row
 from .evaluation.thresholds import Calibration as Calibration
 from .evaluation.thresholds import NoAnswerCurve as NoAnswerCurve
 from .evaluation.thresholds import Sweep as Sweep

@@ -1,22 +1,17 @@
-"""Score queries as they come, in bounded memory: one row, one by one, in batches, or from an iterator."""
+"""Score queries as they come, in bounded memory: one by one, in batches, or from an iterator."""
 
 from __future__ import annotations
 
 import copy
-import math
-import re
-import threading
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import islice
-from typing import Any, Unpack
+from typing import Unpack
 
-from krag_eval._utils.checks import check_count, describe_type, one_of
+from krag_eval._utils.checks import check_count, describe_type
 from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval.documents.readers import as_id
 from krag_eval.evaluation.pipeline import (
     CallbackRunner,
     EvaluationCallback,
@@ -27,22 +22,17 @@ from krag_eval.evaluation.pipeline import (
     judge_batch,
     score,
     signature_of,
-    values_of,
     with_needs,
 )
-from krag_eval.evaluation.results import Detail, EvaluationResult, QueryResult, safe_name
+from krag_eval.evaluation.results import Detail, EvaluationResult, QueryResult
 from krag_eval.matching.fronts import NO_LISTS
 from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.metrics.aggregation import Tally
-from krag_eval.metrics.cut_offs import ranks_within
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS
 
 # Of so many retrievals that raised it is kept what they said; of the others it is kept which they were.
 _MOST_MESSAGES = 1000
-
-# After so many rows without any match a warning says what would match; nothing tells which row is the last one.
-_ENOUGH_TO_JUDGE = 5
 
 
 class _FirstMessages(Mapping[int, str]):
@@ -201,175 +191,6 @@ class Scorer:
 
     def _between_steps(self) -> None:
         """Do nothing; a subclass that must not keep other threads waiting yields here."""
-
-
-class RowScorer:
-    """Scores one row after another, from any thread, and keeps none; the settings are read once.
-
-    The numbers are those of `evaluate([actual], [predicted])`, to the last bit; with `match_method="id"` alone, bare
-    strings, integers and UUIDs are ids, as for `evaluate_ids`, and may stand beside documents.
-
-    Args:
-        k: One cut-off or several, each at least 1, or a budget such as `"2000tok"`; None scores all ranks.
-        metrics: Names of `METRICS`, or functions; all by default.
-        names: `"plain"` gives `recall@5`, and None where a value is undefined; `"safe"` gives `recall_at_5`, which
-            MLflow, Langfuse and SQL accept, and leaves out what is undefined, as `result.to_dict(names="safe")` does.
-        **settings: The scoring settings that `evaluate` takes, such as `match_method`, `threshold`, `tokenizer`.
-
-    Attributes:
-        keys: The keys of the values, such as `recall@5`, as `names` writes them.
-        signature: Every setting that can change a number, in one line.
-
-    Raises:
-        InvalidInputError: A setting cannot be used.
-        UnknownMetricError: A metric is not known.
-
-    >>> scorer = RowScorer(k=2, metrics=["recall", "mrr"], match_method="id")
-    >>> scorer.score(["d1", "d2"], ["d9", "d2"])
-    {'recall@2': 0.5, 'mrr@2': 0.5}
-    >>> scorer.score([], ["d9"])
-    {'recall@2': None, 'mrr@2': None}
-    """
-
-    def __init__(
-        self,
-        k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
-        *,
-        metrics: str | Sequence[str | MetricFunction] | None = None,
-        names: str = "plain",
-        **settings: Unpack[ScoringSettings],
-    ) -> None:
-        self._given: tuple[Any, dict[str, Any]] = k, {"metrics": metrics, "names": names, **settings}
-        self._settings = make_settings(**settings)
-        self._cut_offs, chosen = choose_metrics(metrics, self._settings, k)
-        self._columns = columns_of(chosen, self._cut_offs)
-        self._is_safe = one_of("names", names, ("plain", "safe")) == "safe"
-        self.keys = tuple(safe_name(key) if self._is_safe else key for key in self._columns)
-        self.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL)
-        self._lock = threading.Lock()  # models and tokenizers need not be safe for threads
-        self._document_counts = DocumentCounts.empty()
-        self._n_unchecked = _ENOUGH_TO_JUDGE
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        k, given = self._given
-        return partial(RowScorer, k, **given), ()
-
-    def score(self, actual: object, predicted: object) -> dict[str, float | None]:
-        """Return the values of one row by key.
-
-        Args:
-            actual: Its gold documents; with `match_method="id"` alone also a mapping from id to grade.
-            predicted: Its retrieved documents, best first, or what the retriever raised.
-
-        Raises:
-            InvalidInputError: A side or a document cannot be read, or one side has nothing that the methods compare.
-        """
-        values = self.score_query(actual, predicted).values.values()
-        return {
-            key: value for key, value in zip(self.keys, values, strict=True) if value is not None or not self._is_safe
-        }
-
-    def score_query(self, actual: object, predicted: object) -> QueryResult:
-        """Return the values of one row, under their plain keys, and the numbers of its documents; as `score`."""
-        only_ids = self._settings.methods == ("id",)
-        has_grades = only_ids and isinstance(actual, Mapping) and "id" not in actual
-        gold: Any = _check_row("actual", actual, may_be_mapping=has_grades)
-        retrieved: Any = _check_row("predicted", predicted, may_be_mapping=True)
-        bare = only_ids and _are_ids(gold) and not isinstance(retrieved, Mapping) and _are_ids(retrieved)
-        if only_ids and not bare:
-            gold = self._as_documents(list(gold.items()) if has_grades else gold)
-            retrieved = self._as_documents(retrieved)
-        with self._lock:
-            try:
-                judged = judge_batch([gold], [retrieved], self._settings, bare_ids=bare)
-                judged.document_counts.refuse_unmatchable(self._settings)
-            except InvalidInputError as error:  # which counts queries, and there is one
-                message = re.sub(r"`(actual|predicted)\[0\]", r"`\1", str(error)).replace("(query 0, ", "(")
-                raise InvalidInputError(message) from None
-            values = values_of(judged, self._columns, ranks_within(self._cut_offs, judged.batch))
-            self.signature = with_needs(self.signature, has_needs=judged.batch.actual.needs is not None)
-            self._warn_if_nothing_matches(judged.document_counts)
-        numbers = {key: column.item(0) for key, column in values.items()}
-        return QueryResult(
-            index=0,
-            id=None,
-            query=None,
-            values={key: None if math.isnan(number) else number for key, number in numbers.items()},
-            n_gold=int(judged.judgments.n_gold[0]),
-            n_retrieved=int(judged.judgments.n_retrieved[0]),
-            error=judged.batch.predicted.errors.get(0),
-        )
-
-    def _as_documents(self, row: Any) -> Any:
-        """Return a row in which bare ids stand beside documents, or alone beside documents of the other side."""
-        return [self._as_document(one) for one in row] if isinstance(row, (list, tuple, Set)) else row
-
-    def _as_document(self, document: Any) -> Any:
-        if isinstance(document, tuple) and len(document) == 2:
-            return self._as_document(document[0]), document[1]
-        id_ = document if isinstance(document, str) else as_id(document)
-        if id_ is None:
-            return document
-        return {"id": id_, "metadata": {self._settings.id_key: id_}} if self._settings.id_key else {"id": id_}
-
-    def _warn_if_nothing_matches(self, counts: DocumentCounts) -> None:
-        if not self._n_unchecked:
-            return
-        self._n_unchecked -= 1
-        self._document_counts.merge(counts)
-        if not self._n_unchecked:
-            try:
-                self._document_counts.check(self._settings)
-            except InvalidInputError as error:
-                warn(str(error))
-
-
-def _check_row(name: str, row: object, *, may_be_mapping: bool) -> object:
-    if row is None or isinstance(row, (str, bytes, int, float)) or (isinstance(row, Mapping) and not may_be_mapping):
-        nothing = "no document is relevant" if name == "actual" else "nothing was retrieved"
-        raise InvalidInputError(
-            f"`{name}` is {'None' if row is None else describe_type(row)}, not the list of documents of one row. "
-            f"Pass a list, [] if {nothing}."
-        )
-    return row
-
-
-def _are_ids(row: object) -> bool:
-    """Return whether a row is nothing but ids, or ids with their grades."""
-    is_row = isinstance(row, (list, tuple, Set, Mapping))
-    return is_row and all(isinstance(one, str) or as_id(one) is not None for one in row)  # type: ignore[attr-defined]
-
-
-def score_row(
-    actual: object,
-    predicted: object,
-    k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
-    *,
-    metrics: str | Sequence[str | MetricFunction] | None = None,
-    names: str = "plain",
-    **settings: Unpack[ScoringSettings],
-) -> dict[str, float | None]:
-    """Score one row, such as one example of an evaluation platform; a `RowScorer` scores many faster.
-
-    Args:
-        actual: Its gold documents.
-        predicted: Its retrieved documents, best first, or what the retriever raised.
-        k: One cut-off or several, as for `RowScorer`.
-        metrics: Names of `METRICS`, or functions; all by default.
-        names: `"plain"` or `"safe"`, as for `RowScorer`.
-        **settings: The scoring settings that `evaluate` takes. With `match_method="id"` alone, bare strings are ids.
-
-    Returns:
-        The values by key; None where one is undefined.
-
-    Raises:
-        InvalidInputError: An argument or a document cannot be used.
-        UnknownMetricError: A metric is not known.
-
-    >>> score_row(["d1"], ["d7", "d1"], k=(1, 2), metrics="recall", match_method="id", names="safe")
-    {'recall_at_1': 0.0, 'recall_at_2': 1.0}
-    """
-    return RowScorer(k, metrics=metrics, names=names, **settings).score(actual, predicted)
 
 
 def evaluate_stream(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from krag_eval import (
     UnknownMetricError,
     evaluate,
     evaluate_ids,
+    read_field,
     score_row,
 )
 from tests.support.marks import nothing_may_match
@@ -150,3 +152,24 @@ def test_threads_share_a_scorer() -> None:
         thread.join()
     assert len(found) == 200
     assert {tuple(values.values()) for values in found.values()} == {tuple(scorer.score([1], [2, 1]).values())}
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"answer": 1, "documents": 2}, "The row has no field 'gold': it has 'answer', 'documents'."),
+        (SimpleNamespace(answer=1), "The row has no field 'gold': it has 'answer'."),
+        ({}, "The row has no field 'gold': it is empty."),
+        ({"gold": None}, "The field 'gold' of the row is None."),
+        (None, "There is no row to read 'gold' from: it is None."),
+    ],
+)
+def test_a_missing_field_is_named_with_those_there_are_and_the_version_that_works(row: object, said: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        read_field(row, "gold", works_with="mlflow 3.17.2")
+    assert str(caught.value).startswith(said)
+    assert "works with mlflow 3.17.2" in str(caught.value)
+
+
+def test_a_field_is_a_value_of_a_mapping_or_an_attribute() -> None:
+    assert read_field({"gold": []}, "gold") == read_field(SimpleNamespace(gold=[]), "gold") == []

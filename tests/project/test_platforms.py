@@ -26,7 +26,11 @@ def test_a_recipe_has_at_most_ten_lines_and_the_versions_of_the_table(name: str)
     pinned = [one.removeprefix("npm:").split("==") for one in requirements(checks()[name]) if "==" in one]
     assert pinned
     table = PAGE.read_text(encoding="utf-8").partition("## MLflow")[0]
-    assert all(f"{package} {version}" in table for package, version in pinned)
+    versions = [f"{package} {version}" for package, version in pinned]
+    assert all(version in table for version in versions)
+    named = re.findall(r'read_field\([^)]*"([\w-]+ [\d.]+)"\)', recipes()[name])
+    assert recipes()[name].count("read_field(") == len(named)
+    assert set(named) <= set(versions)
 
 
 @pytest.mark.parametrize("name", [pytest.param("haystack", marks=pytest.mark.full), "promptfoo"])
