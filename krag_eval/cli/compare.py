@@ -10,7 +10,7 @@ from krag_eval.analysis.comparison import compare as compare_runs
 from krag_eval.analysis.comparison.compare import COMPARED_CUT_OFFS, FIRST
 from krag_eval.cli.files import RunFileOptions, find_baseline, names_of, read_runs
 from krag_eval.cli.options import RunScoringOptions, cut_offs_option, parse_cut_offs, parse_names
-from krag_eval.cli.output import collected_warnings, console, print_notes, put_json_and_markdown
+from krag_eval.cli.output import collected_warnings, print_comparison, print_notes, put_json_and_markdown
 from krag_eval.datasets.run import by_system, system_of
 
 
@@ -66,4 +66,4 @@ def compare(
         )
     print_notes(caught)
     if not put_json_and_markdown(json_out, comparison.to_json, markdown_out, comparison.to_markdown):
-        console().print(repr(comparison), soft_wrap=True)
+        print_comparison(comparison)

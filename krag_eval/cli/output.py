@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rich.progress as bars
 import typer
@@ -26,6 +26,9 @@ from krag_eval._utils.progress import RunProgress
 from krag_eval.cli.wording import as_typed
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.report import Report, Section, Table, sections_of
+
+if TYPE_CHECKING:
+    from krag_eval.analysis.comparison import Comparison
 
 
 class _Console(Console):
@@ -235,6 +238,17 @@ def print_report(report: Report, out: Console | None = None, only: Collection[st
             out.print()
             _say(out, f"== {section.title} ==", "bold")
             print_section(section, out)
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """Print a comparison: its tables as text, or one fact per line."""
+    if _is_plain:
+        from krag_eval.report.sections.comparison import comparison_section
+
+        print_section(comparison_section(comparison), console())
+        _say(console(), comparison.signature)
+    else:
+        console().print(repr(comparison), soft_wrap=True)
 
 
 def print_section(section: Section, out: Console) -> None:

@@ -203,5 +203,8 @@ def test_plain_output_is_one_fact_per_line_and_colour_carries_nothing_alone(
     assert {"old, recall@1: *0.8000", "new, recall@1: 0.6800"} <= set(facts)
     facts = gate("evaluate set.jsonl new.jsonl --k 1 --metrics recall --plain").out.splitlines()
     assert "recall, @1: 0.6800" in facts
+    facts = gate("compare set.jsonl old.jsonl new.jsonl --k 1 --metrics recall --plain").out.splitlines()
+    assert {"recall@1, base: 0.800", "recall@1, here: 0.680", "recall@1, diff: -0.120"} <= set(facts)
+    assert facts[-1].startswith("match:")
     monkeypatch.delenv("FORCE_COLOR")
     assert gate(line).out == usual

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from krag_eval import evaluate_ids
+from krag_eval import compare_chunkers, evaluate_ids
 from krag_eval.report import build_report
 from tests.support.page_cases import KOREAN, shop, write_page
+from tests.support.view_cases import fill, serving
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,12 +39,19 @@ def test_axe_finds_nothing(browser: Browser, tmp_path: Path, theme: Literal["lig
     pair.mkdir()
     many.mkdir()
     two, four = write_page(pair, shop(), pictures=True), write_page(many, build_report(runs))
+    chunkings = compare_chunkers(
+        [{"id": "a", "text": "Closed on Sundays. Two days to Jeju. Returns are free."}],
+        [{"id": "q1", "question": "days to Jeju", "gold": [{"doc_id": "a", "start": 19, "end": 35}]}],
+        {"small": "words:3", "large": "words:6"},
+        budgets=(4, 8),
+    ).report(tmp_path / "chunkings.html")
     # The policy of the page would keep axe out.
     context = browser.new_context(
         bypass_csp=True, offline=True, color_scheme=theme, viewport={"width": width, "height": 900}
     )
     try:
-        for address in (two, two + f"#q={KOREAN}", two + "#q=q-error", two + "#queries?text=none", four, four + "#n=1"):
+        views = [two, *(f"{two}#{part}" for part in (f"q={KOREAN}", "q=q-error", "queries?text=none"))]
+        for address in [*views, four, four + "#n=1", chunkings.as_uri()]:
             page = context.new_page()
             page.goto(address)
             page.evaluate(OPEN_ALL)
@@ -55,6 +63,21 @@ def test_axe_finds_nothing(browser: Browser, tmp_path: Path, theme: Literal["lig
         page.keyboard.press("?")
         assert findings(page) == []
     finally:
+        context.close()
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 390), ("dark", 1440)])
+def test_axe_finds_nothing_in_the_list_of_reports(
+    browser: Browser, tmp_path: Path, theme: Literal["light", "dark"], width: int
+) -> None:
+    pytest.importorskip("uvicorn", reason="need the extra view")
+    fill(tmp_path)
+    context = browser.new_context(bypass_csp=True, color_scheme=theme, viewport={"width": width, "height": 900})
+    with serving(tmp_path) as served:
+        page = context.new_page()
+        page.goto(served.address)
+        assert page.locator("tbody tr").count() == 3
+        assert findings(page) == []
         context.close()
 
 

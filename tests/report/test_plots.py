@@ -207,7 +207,7 @@ def staged(name: str, kept: str) -> Funnel:
 
 
 def test_a_band_of_needs_narrows_by_what_each_stage_lost() -> None:
-    report = Report(title="", systems=(), funnels=(staged("one", "abcd"),))
+    report = replace(two_systems(), funnels=(staged("one", "abcd"),))
     (axes,) = plot_stages(report).axes
     assert [text.get_text() for text in axes.texts] == [
         "all needs: 10 (100%)",
@@ -231,7 +231,7 @@ def test_a_band_of_needs_narrows_by_what_each_stage_lost() -> None:
 
 def test_several_funnels_stand_below_each_other_and_long_names_are_shortened() -> None:
     long = staged("a name " * 30, "abcd")
-    both = Report(title="", systems=(), funnels=(staged("one", ""), long))
+    both = replace(two_systems(), funnels=(staged("one", ""), long))
     figure = plot_stages(both)
     (axes,) = figure.axes
     texts = [text.get_text() for text in axes.texts]

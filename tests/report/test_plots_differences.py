@@ -7,7 +7,7 @@ import pytest
 
 from krag_eval import EvalSet, InvalidInputError, Run, RunRow, compare, evaluate, evaluate_ids
 from krag_eval.report import Report, build_report
-from krag_eval.report.plots import drawings_of, plot_changes, plot_over_size, plot_slices
+from krag_eval.report.plots import drawings_of, plot_changes, plot_over_k, plot_over_size, plot_slices
 from tests.support.marks import nothing_may_match
 from tests.support.page_cases import shop
 from tests.support.plot_artists import lines, ticks
@@ -95,9 +95,12 @@ def test_where_there_is_nothing_to_draw_that_is_said() -> None:
 
 def test_each_plot_says_what_it_shows_of_which_set_and_how_it_was_scored() -> None:
     report = with_slices()
-    for _, plot, drawn in drawings_of(report):
-        caption = drawn.figure.get_supxlabel().split("\n")
-        assert caption[0] == f"{plot.title} · 가게 FAQ · 40 queries"
+    figures = {drawn.title: drawn.figure for _, _, drawn in drawings_of(report)}
+    assert len(figures) > 4
+    figures |= {"Means by slice": plot_slices(report), "Metrics over the cut-off": plot_over_k(report)}
+    for title, figure in figures.items():
+        caption = figure.get_supxlabel().split("\n")
+        assert caption[0] == f"{title} · 가게 FAQ · 40 queries"
         assert caption[1] == report.systems[0].result.signature
 
 

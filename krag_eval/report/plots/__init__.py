@@ -67,26 +67,24 @@ class Plot:
 
     Attributes:
         section: The key of its section.
-        title: Its heading.
         draw: Draws it; returns None if the report has nothing for it.
     """
 
     section: str
-    title: str
     draw: Callable[[Report], Drawing | None]
 
 
 PLOTS: dict[str, Plot] = {
-    "hits": Plot("summary", "Questions for which something was found", draw_hits),
-    "over_k": Plot("summary", "Metrics over the cut-off", draw_over_k),
-    "over_size": Plot("summary", "Recall over the size of what was retrieved", draw_over_size),
-    "over_searches": Plot("summary", "Recall over the searches of a session", draw_over_searches),
-    "spread": Plot("summary", "Values of single questions", draw_spread),
-    "sweep": Plot("summary", "Metrics over the matching threshold", draw_sweeps),
-    "changes": Plot("comparison", "Queries won, tied and lost against the baseline", draw_changes),
-    "slices": Plot("slices", "Means by slice", draw_slices),
-    "causes": Plot("causes", "Gold documents found, and causes of misses", draw_causes),
-    "stages": Plot("stages", "Where needs were lost", draw_stages),
+    "hits": Plot("summary", draw_hits),
+    "over_k": Plot("summary", draw_over_k),
+    "over_size": Plot("summary", draw_over_size),
+    "over_searches": Plot("summary", draw_over_searches),
+    "spread": Plot("summary", draw_spread),
+    "sweep": Plot("summary", draw_sweeps),
+    "changes": Plot("comparison", draw_changes),
+    "slices": Plot("slices", draw_slices),
+    "causes": Plot("causes", draw_causes),
+    "stages": Plot("stages", draw_stages),
 }
 
 
@@ -119,9 +117,9 @@ def figures_of(report: Report) -> list[ReportFigure]:
         ReportFigure(
             key=key,
             section=plot.section,
-            title=plot.title,
+            title=drawn.title,
             description=drawn.description,
-            svg=as_svg(drawn.figure, f"plot-{key.replace('_', '-')}", plot.title, drawn.description),
+            svg=as_svg(drawn.figure, f"plot-{key.replace('_', '-')}", drawn.title, drawn.description),
         )
         for key, plot, drawn in drawings_of(report)
     ]
@@ -132,7 +130,7 @@ def drawings_of(report: Report) -> Iterator[tuple[str, Plot, Drawing]]:
     for key, plot in PLOTS.items():
         drawn = plot.draw(report)
         if drawn is not None:
-            add_caption(drawn.figure, plot.title, report)
+            add_caption(drawn, report)
             settle(drawn.figure)
             yield key, plot, drawn
 
@@ -173,8 +171,8 @@ def write_plots(report: Report, folder: str | os.PathLike[str], *, force: bool =
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInputError(f"{target}: cannot be created ({error.strerror or error}). Check the path.") from error
-    for key, plot, drawing in drawn:
-        svg = as_svg(drawing.figure, key, plot.title, drawing.description, in_page=False)
+    for key, _, drawing in drawn:
+        svg = as_svg(drawing.figure, key, drawing.title, drawing.description, in_page=False)
         write_atomically(target / f"{key}.svg", ['<?xml version="1.0" encoding="utf-8"?>\n', svg, "\n"])
         with replacing(target / f"{key}.png") as temporary:
             temporary.write_bytes(as_png(drawing.figure))

@@ -62,7 +62,9 @@ def plot_over_k(report: Report, metrics: Collection[str] | None = None) -> Figur
         MissingDependencyError: matplotlib is not installed.
     """
     return shown(
-        draw_over_k(report, metrics), "a line needs values at two cut-offs. Score with several, such as k=[1, 3, 5]."
+        draw_over_k(report, metrics),
+        report,
+        "a line needs values at two cut-offs. Score with several, such as k=[1, 3, 5].",
     )
 
 
@@ -93,7 +95,7 @@ def draw_over_k(report: Report, only: Collection[str] | None = None) -> Drawing 
         )
         for system in report.systems
     )
-    return Drawing(figure, describe(texts))
+    return Drawing(figure, "Metrics over the cut-off", describe(texts))
 
 
 def _lines(axes: Axes, report: Report, metric: str, cut_offs: list[str], n_columns: int) -> None:
@@ -125,7 +127,7 @@ def plot_over_size(report: Report) -> Figure:
         InvalidInputError: No retrieved document has a text, no query has a gold document, or one rank is all there is.
         MissingDependencyError: matplotlib is not installed.
     """
-    return shown(draw_over_size(report), "sizes need texts, gold documents, and more than one rank.")
+    return shown(draw_over_size(report), report, "sizes need texts, gold documents, and more than one rank.")
 
 
 MOST_RANKS = 100
@@ -151,7 +153,7 @@ def draw_over_size(report: Report) -> Drawing | None:
         (name, [f"recall {format_value(recalls[-1])} in {sizes[-1]:.0f} {unit} on average"])
         for name, (sizes, recalls) in curves.items()
     )
-    return Drawing(figure, describe(ends))
+    return Drawing(figure, "Recall over the size of what was retrieved", describe(ends))
 
 
 def _recall_by_size(system: ReportedSystem) -> tuple[list[float], list[float]]:
@@ -178,7 +180,9 @@ def plot_over_searches(report: Report) -> Figure:
         InvalidInputError: No retriever has sessions of several searches, or no value is defined.
         MissingDependencyError: matplotlib is not installed.
     """
-    return shown(draw_over_searches(report), "no run has sessions of several searches. Record them as `searches`.")
+    return shown(
+        draw_over_searches(report), report, "no run has sessions of several searches. Record them as `searches`."
+    )
 
 
 def draw_over_searches(report: Report) -> Drawing | None:
@@ -206,7 +210,7 @@ def draw_over_searches(report: Report) -> Drawing | None:
         )
         for name, curve in curves.items()
     )
-    return Drawing(figure, describe(texts))
+    return Drawing(figure, "Recall over the searches of a session", describe(texts))
 
 
 Sweeps = Mapping[str, Sweep]
@@ -225,14 +229,18 @@ def plot_sweep(swept: Sweep | Mapping[str, Sweep] | Report) -> Figure:
     """
     if isinstance(swept, Report):
         lacking = "no ROUGE threshold is used, or there are too many texts. Call `sweep` and pass its result."
-        return shown(draw_sweeps(swept), lacking)
+        return shown(draw_sweeps(swept), swept, lacking)
     sweeps: object = {"": swept} if isinstance(swept, Sweep) else swept
     if not isinstance(sweeps, Mapping) or not sweeps or not all(isinstance(s, Sweep) for s in sweeps.values()):
         raise InvalidInputError(
             f"`swept` must be a Sweep, a mapping from names to sweeps, or a report, got {describe_type(swept)}. "
             "Pass the result of `krag_eval.sweep`."
         )
-    return shown(_draw(sweeps), "no value of the sweep is defined. Sweep questions that have gold documents.")
+    return shown(
+        _draw(sweeps),
+        next(iter(sweeps.values())),
+        "no value of the sweep is defined. Sweep questions that have gold documents.",
+    )
 
 
 def draw_sweeps(report: Report) -> Drawing | None:
@@ -252,7 +260,11 @@ def _draw(sweeps: Sweeps) -> Drawing | None:
             _curves(axes, key, sweeps)
         for axes in grid:
             axes.set_xlabel("threshold")
-    return Drawing(figure, describe((str(name), _describe_sweep(swept, keys)) for name, swept in sweeps.items()))
+    return Drawing(
+        figure,
+        "Metrics over the matching threshold",
+        describe((str(name), _describe_sweep(swept, keys)) for name, swept in sweeps.items()),
+    )
 
 
 def _in_use(sweeps: Sweeps) -> list[float]:

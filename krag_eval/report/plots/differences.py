@@ -53,7 +53,7 @@ def plot_changes(report: Report) -> Figure:
         InvalidInputError: The report has no comparison.
         MissingDependencyError: matplotlib is not installed.
     """
-    return shown(draw_changes(report), "there is no comparison. Build the report of at least two retrievers.")
+    return shown(draw_changes(report), report, "there is no comparison. Build the report of at least two retrievers.")
 
 
 def draw_changes(report: Report) -> Drawing | None:
@@ -81,7 +81,7 @@ def draw_changes(report: Report) -> Drawing | None:
         axes.tick_params(axis="y", length=0)
         add_legend(figure, handles, list(sizes))
     texts = [[f"{change} {of[place]}" for change, of in sizes.items()] for place in range(len(rows))]
-    return Drawing(figure, describe(zip(names, texts, strict=True)))
+    return Drawing(figure, "Queries won, tied and lost against the baseline", describe(zip(names, texts, strict=True)))
 
 
 def plot_slices(report: Report) -> Figure:
@@ -93,7 +93,9 @@ def plot_slices(report: Report) -> Figure:
         InvalidInputError: The report has no slices, or no value is defined.
         MissingDependencyError: matplotlib is not installed.
     """
-    return shown(draw_slices(report), "there are no slices. Build the report with `by`, and with an evaluation set.")
+    return shown(
+        draw_slices(report), report, "there are no slices. Build the report with `by`, and with an evaluation set."
+    )
 
 
 def draw_slices(report: Report) -> Drawing | None:
@@ -134,7 +136,7 @@ def draw_slices(report: Report) -> Drawing | None:
         quiet_axes(axes, "x")
         axes.tick_params(axis="y", length=0)
         add_legend(figure, handles, legend_labels(names))
-    return Drawing(figure, describe(zip(labels, texts, strict=True)))
+    return Drawing(figure, "Means by slice", describe(zip(labels, texts, strict=True)))
 
 
 def _values(report: Report, number: int, key: str, part: Slice) -> FloatArray:

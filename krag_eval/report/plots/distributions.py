@@ -68,6 +68,7 @@ def plot_spread(report: Report) -> Figure:
     """
     return shown(
         draw_spread(report),
+        report,
         "no metric has a value other than 0 and 1 for any question. Use `plot_hits` for such metrics.",
     )
 
@@ -90,7 +91,7 @@ def draw_spread(report: Report) -> Drawing | None:
         grid[0].set_yticks(range(len(names)), labels_of(names, NAME_WIDTH if columns > 1 else 2 * NAME_WIDTH))
         grid[0].set_ylim(len(names) - 0.4, -0.6)
     texts = ((s.name, (_describe_key(s, key) for key in by_key if key in s.detail.values)) for s in report.systems)
-    return Drawing(figure, describe(texts))
+    return Drawing(figure, "Values of single questions", describe(texts))
 
 
 def _keys(report: Report, at: str) -> list[str]:
@@ -173,7 +174,9 @@ def plot_hits(report: Report) -> Figure:
         InvalidInputError: The report has neither metric, or no question is defined.
         MissingDependencyError: matplotlib is not installed.
     """
-    return shown(draw_hits(report), "no retriever has a value of hit_rate or doc_hit. Score with one of these metrics.")
+    return shown(
+        draw_hits(report), report, "no retriever has a value of hit_rate or doc_hit. Score with one of these metrics."
+    )
 
 
 def draw_hits(report: Report) -> Drawing | None:
@@ -204,7 +207,11 @@ def draw_hits(report: Report) -> Drawing | None:
         figure.axes[-1].set_xlabel("k")
         add_legend(figure, handles, labels)
     keys = [metric + at for metric in metrics for at in cut_offs]
-    return Drawing(figure, describe((s.name, (_describe_value(s, key) for key in keys)) for s in report.systems))
+    return Drawing(
+        figure,
+        "Questions for which something was found",
+        describe((s.name, (_describe_value(s, key) for key in keys)) for s in report.systems),
+    )
 
 
 def _bars(axes: Axes, report: Report, number: int, metric: str, cut_offs: list[str]) -> BarContainer:
@@ -250,7 +257,7 @@ def plot_causes(report: Report) -> Figure:
         InvalidInputError: There is no gold document.
         MissingDependencyError: matplotlib is not installed.
     """
-    return shown(draw_causes(report), "no question has a gold document. Score questions that have some.")
+    return shown(draw_causes(report), report, "no question has a gold document. Score questions that have some.")
 
 
 def draw_causes(report: Report) -> Drawing | None:
@@ -283,7 +290,7 @@ def draw_causes(report: Report) -> Drawing | None:
     texts = [
         [f"{word}: {one[cause]}" for cause, word in zip(causes, words, strict=True) if one.get(cause)] for one in counts
     ]
-    return Drawing(figure, describe(zip(names, texts, strict=True)))
+    return Drawing(figure, "Gold documents found, and causes of misses", describe(zip(names, texts, strict=True)))
 
 
 def _counts(system: ReportedSystem) -> dict[str, int]:
@@ -320,7 +327,7 @@ def plot_stages(report: Report) -> Figure:
         InvalidInputError: No run of the report has stages, or there is no need.
         MissingDependencyError: matplotlib is not installed.
     """
-    return shown(draw_stages(report), "no run has stages and needs. Record what each stage returned.")
+    return shown(draw_stages(report), report, "no run has stages and needs. Record what each stage returned.")
 
 
 def draw_stages(report: Report) -> Drawing | None:
@@ -338,7 +345,7 @@ def draw_stages(report: Report) -> Drawing | None:
         for place, one in enumerate(funnels):
             _draw_funnel(axes, one, losses[one.name], sum(heights[:place]), is_named=len(funnels) > 1)
     texts = ([f"{fate} {count} of {one.n_needs} needs" for fate, count in one.counts.items()] for one in funnels)
-    return Drawing(figure, describe(zip(losses, texts, strict=True)))
+    return Drawing(figure, "Where needs were lost", describe(zip(losses, texts, strict=True)))
 
 
 def _losses(one: Funnel) -> list[tuple[str, int]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.formatting import display_width, number_of, shorten
 from krag_eval.evaluation.charts import new_figure
+from krag_eval.evaluation.thresholds import Sweep
 from krag_eval.report.plots.fonts import set_fonts, warn_of_boxes
 from krag_eval.report.records import Report, ReportedSystem
 
@@ -40,10 +41,12 @@ class Drawing:
 
     Attributes:
         figure: The plot.
+        title: Its heading.
         description: What it shows, for readers who cannot see it.
     """
 
     figure: Figure
+    title: str
     description: str
 
 
@@ -78,11 +81,13 @@ def drawing(height: float, needed_by: str = "krag_eval.report.plots") -> Iterato
 CAPTION = 0.32  # inches
 
 
-def add_caption(figure: Figure, title: str, report: Report) -> None:
+def add_caption(drawn: Drawing, of: Report | Sweep) -> None:
     """Write below a plot what it shows, of which questions, and how they were scored: it may leave its report."""
-    name = report.evalset.name if report.evalset is not None and report.evalset.name else None
-    about = [title, *([] if name is None else [clean(name)]), number_of(report.n_queries, "query")]
-    lines = [shorten(" · ".join(about), 110), shorten(clean(report.systems[0].result.signature), 130)]
+    about, signature = [drawn.title], of.signature if isinstance(of, Sweep) else of.systems[0].result.signature
+    if not isinstance(of, Sweep):
+        name = of.evalset.name if of.evalset is not None else None
+        about += [*([clean(name)] if name else []), number_of(of.n_queries, "query")]
+    figure, lines = drawn.figure, [shorten(" · ".join(about), 110), shorten(clean(signature), 130)]
     width, height = figure.get_size_inches()
     figure.set_size_inches(width, height + CAPTION)
     with style():
@@ -95,14 +100,15 @@ def describe(parts: Iterable[tuple[str, Iterable[str]]]) -> str:
     return " ".join((f"{name}: " if name else "") + ", ".join(texts) + "." for name, texts in parts)
 
 
-def shown(drawn: Drawing | None, lacking: str) -> Figure:
-    """Return the figure, after a warning about characters that no font has.
+def shown(drawn: Drawing | None, of: Report | Sweep, lacking: str) -> Figure:
+    """Return the figure with its caption, after a warning about characters that no font has.
 
     Raises:
         InvalidInputError: There is nothing to draw.
     """
     if drawn is None:
         raise InvalidInputError(f"There is nothing to draw: {lacking}")
+    add_caption(drawn, of)
     warn_of_boxes([drawn.figure])
     return drawn.figure
 
