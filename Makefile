@@ -171,9 +171,11 @@ demo-e2e: $(LOCAL_LLM_READY) ## The whole way on the bundled collection, with a 
 test: $(VENV)/.test ## Run the tests but the long ones (PYTEST_ARGS="-k name" for some, WORKERS=0 for one by one).
 	@$(QUICK_TESTS) $(PYTEST_ARGS)
 
+# Those with a real language model have an environment of their own; where tests are selected, they are not among them.
 .PHONY: test-full
-test-full: $(READY) ## Run every test, also those that take long or need a browser.
+test-full: $(READY) $(if $(PYTEST_ARGS),,$(LOCAL_LLM_READY)) ## Run every test, also those that take long or need a browser.
 	@$(call with-byte-code,$(VENV)) $(PYTEST) $(PYTEST_ARGS)
+	@$(if $(PYTEST_ARGS),,$(MAKE) test-local-llm)
 
 .PHONY: format
 format: $(READY) ## Format the code and fix what ruff can fix.
