@@ -271,6 +271,17 @@ def test_equal_metadata_stands_in_the_data_once() -> None:
     assert page.count("the very same file") == 1
 
 
+def test_the_environment_is_searched_for_credentials_once_a_page_not_once_a_document(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[object] = []
+    monkeypatch.setattr("krag_eval.report.html.page.default_redactor", lambda: read.append(None) or str)
+    documents = [[{"id": f"d{i}", "text": f"text {i}", "metadata": {"page": i}} for i in range(50)]]
+    text = page_of(from_lists([["text 1"]], documents, match_method="text"))
+    assert "page: 49" in text
+    assert len(read) < 5
+
+
 def test_words_of_the_question_are_marked_apart(page: Page, tmp_path: Path) -> None:
     gold, retrieved = "Returns take 14 days.", "Returns cost 14 euros, shipping is free."
     report = from_lists([[gold]], [[gold, retrieved]], queries=["How long do returns and shipping take?"], k=2)

@@ -7,12 +7,13 @@ Whatever users wrote is escaped, and a Content-Security-Policy allows the page's
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import itertools
 import json
 import math
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -23,7 +24,7 @@ from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.errors import needing
 from krag_eval._utils.formatting import format_value, one_line
 from krag_eval._utils.objects import cached_property
-from krag_eval._utils.redaction import redact
+from krag_eval._utils.redaction import default_redactor
 from krag_eval._utils.version import __version__
 from krag_eval.analysis.comparison.compare import is_lower_better
 from krag_eval.analysis.diagnosis import CAUSES
@@ -444,8 +445,10 @@ def _overview(report: Report, details: Details) -> dict[str, Any]:
 def _about(questions: EvalSet, shown: Sequence[str]) -> dict[str, list[Any]]:
     """Return what is known of each question beside what is shown anyway, such as its slices."""
     known = ({"source": q.source, **q.metadata, **q.further} for q in questions)
+    redact = default_redactor()
     return _column(
-        lines_of({name: value for name, value in of.items() if name not in shown and value is not None}) for of in known
+        lines_of({name: value for name, value in of.items() if name not in shown and value is not None}, redact)
+        for of in known
     )
 
 
@@ -537,6 +540,7 @@ class Documents:
         self.metadata: Numbered[str] = Numbered()
         self._pairs: Numbered[tuple[int, int]] = Numbered()
         self._metadata: list[int | None] = []
+        self._redact = functools.cache(default_redactor())
 
     def number(self, id_: str | None, text: str | None, document: object, *, is_gold: bool = False) -> int:
         """Return the number of the document with this id and text; an empty text counts as none.
@@ -546,7 +550,7 @@ class Documents:
         number = self._pairs.number((self.ids.number(id_), self.texts.number(text or None)))
         is_new = number == len(self._metadata)
         if is_new or self._metadata[number] is None:
-            metadata = self.metadata.number(_metadata_of(document))
+            metadata = self.metadata.number(_metadata_of(document, self._redact))
             self._metadata[number : number + 1] = [None if is_gold and metadata == NONE else metadata]
         return number
 
@@ -558,25 +562,27 @@ class Documents:
         return {"id": [id_ for id_, _ in pairs], "text": [text for _, text in pairs], "metadata": metadata}
 
 
-def _metadata_of(document: object) -> str | None:
+def _metadata_of(document: object, redact: Callable[[str], str]) -> str | None:
     """Return the metadata of a document; None if it has none, or is an id or a text alone."""
     if document is None or isinstance(document, (str, bytes, int)):
         return None
-    return lines_of((document if isinstance(document, Document) else read_leniently(document)).metadata)
+    return lines_of((document if isinstance(document, Document) else read_leniently(document)).metadata, redact)
 
 
 # Of metadata a reader sees what fits on a screen.
 _MOST_NAMES, _LONGEST = 30, 300
 
 
-def lines_of(values: Mapping[str, Any]) -> str | None:
+def lines_of(values: Mapping[str, Any], redact: Callable[[str], str]) -> str | None:
     r"""Return values as lines of a name and a value without credentials, the long ones shortened; None without any.
 
-    >>> lines_of({"source": "faq.md", "page": 3})
+    >>> lines_of({"source": "faq.md", "page": 3}, default_redactor())
     'source: faq.md\npage: 3'
     """
+    if not values:
+        return None
     shown = itertools.islice(values.items(), _MOST_NAMES)
     # Cut after credentials are out: a piece of one is not known for what it is.
     lines = [f"{one_line(str(name))}: {one_line(str(value)[: 10 * _LONGEST])}" for name, value in shown]
     cut = (f"{line[:_LONGEST]}…" if len(line) > _LONGEST else line for line in redact("\n".join(lines)).split("\n"))
-    return "\n".join(cut) if lines else None
+    return "\n".join(cut)
