@@ -274,8 +274,13 @@ def test_equal_metadata_stands_in_the_data_once() -> None:
 def test_the_environment_is_searched_for_credentials_once_a_page_not_once_a_document(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    read: list[object] = []
-    monkeypatch.setattr("krag_eval.report.html.page.default_redactor", lambda: read.append(None) or str)
+    read: list[str] = []
+
+    def redactor() -> type[str]:
+        read.append("environment")
+        return str
+
+    monkeypatch.setattr("krag_eval.report.html.page.default_redactor", redactor)
     documents = [[{"id": f"d{i}", "text": f"text {i}", "metadata": {"page": i}} for i in range(50)]]
     text = page_of(from_lists([["text 1"]], documents, match_method="text"))
     assert "page: 49" in text
