@@ -25,6 +25,7 @@ _CELL_CODE = re.compile(r"<code>([^<]+)</code>")
 _JOINT = re.compile(r"::|[/_(,]")
 # A picture of a report, which is there in both themes.
 _THEMED = re.compile(r"!\[([^\]]*)\]\(((?:\.\./)?img/report-[a-z-]+)-(?:light|dark)\.png\)")
+_SEARCH = 'data-md-component="search" role="dialog"'
 _ITEM = re.compile(r"( *)(?:[*-]|\d+\.) ")
 
 
@@ -61,7 +62,8 @@ def _in_both_themes(picture: re.Match[str]) -> str:
 
 
 def on_post_page(output: str, **_: object) -> str:
-    """Lets long code in a table break at its joints."""
+    """Lets long code in a table break at its joints, and names the dialog of the search."""
+    output = output.replace(_SEARCH, f'{_SEARCH} aria-label="Search"')
     return _CELL.sub(lambda cell: _CELL_CODE.sub(_jointed, cell[0]), output)
 
 

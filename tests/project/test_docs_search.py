@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
+from tests.support.browser import findings
+
 pytestmark = pytest.mark.full
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-SITE = Path(__file__).parents[2] / "docs" / "site"
+ROOT = Path(__file__).parents[2]
+SITE = ROOT / "docs" / "site"
 PAGES = {
     "ko.md": '# 한국어\n\n먼저 "검색기를" 고르고, 문서가 맞는지 봅니다.\n',
     "zh.md": "# 语言\n\n这样评估检索系统的结果，再看文档。\n",
@@ -88,7 +91,14 @@ def test_a_word_is_found_in_another_form_and_inside_of_a_sentence_and_marked_the
 
 @pytest.fixture(scope="module")
 def whole_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The real site."""
+    """The real site, as `make docs` left it unless something changed since."""
+    made = ROOT / "build" / "site"
+    folders = [ROOT / name for name in ("docs", "examples", "krag_eval", "adapters")]
+    sources = [path for folder in folders for path in folder.rglob("*.*") if path.suffix != ".pyc"]
+    if (index := made / "index.html").exists() and index.stat().st_mtime > max(
+        path.stat().st_mtime for path in sources
+    ):
+        return made
     mkdocs_config = pytest.importorskip("mkdocs.config", reason="need mkdocs (make setup)")
     from mkdocs.commands.build import build
 
@@ -132,6 +142,18 @@ def test_pictures_of_reports_follow_the_theme(
     shown = [image.get_attribute("src") for image in page.locator("article img").all() if image.is_visible()]
     context.close()
     assert [(src or "").partition("#")[0] for src in shown] == [f"img/report-overview-{theme}.png"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_and_code_of_the_site_stand_out_in_both_themes(
+    browser: Browser, whole_site: Path, theme: Literal["light", "dark"]
+) -> None:
+    context = browser.new_context(offline=True, color_scheme=theme, bypass_csp=True)
+    page = context.new_page()
+    for name in ("index", "gate", "reference/answers"):
+        page.goto((whole_site / f"{name}.html").as_uri())
+        assert findings(page, "color-contrast", "aria-dialog-name") == [], name
+    context.close()
 
 
 def test_a_run_of_chinese_is_read_from_each_of_its_characters() -> None:

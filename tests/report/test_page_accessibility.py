@@ -11,6 +11,7 @@ import pytest
 
 from krag_eval import compare_chunkers, evaluate_ids
 from krag_eval.report import build_report
+from tests.support.browser import findings
 from tests.support.page_cases import KOREAN, shop, write_page
 from tests.support.view_cases import fill, serving
 
@@ -21,14 +22,6 @@ if TYPE_CHECKING:
 
 STYLE = (resources.files("krag_eval.report.html") / "templates" / "overview.css").read_text(encoding="utf-8")
 OPEN_ALL = "for (const part of document.querySelectorAll('details')) part.open = true"
-
-
-def findings(page: Page) -> list[str]:
-    """What axe-core finds, in one line each."""
-    package = pytest.importorskip("axe_playwright_python", reason="need axe-playwright-python (make setup)")
-    page.evaluate((resources.files(package) / "axe.min.js").read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run()")["violations"]
-    return [f"{rule['id']}: {node['html'][:150]} {node['failureSummary']}" for rule in found for node in rule["nodes"]]
 
 
 # Contrast depends on the theme, and what covers what on the width.

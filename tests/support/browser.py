@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import resources
 from typing import TYPE_CHECKING
 
 import pytest
@@ -107,3 +108,11 @@ def page(browser: Browser) -> Iterator[Page]:
     """An empty page, offline; the test fails at its end on any error there and on any request that leaves the page."""
     with watched_page(browser) as (made, _):
         yield made
+
+
+def findings(page: Page, *rules: str) -> list[str]:
+    """What axe-core finds, in one line each; only by these rules, if some are given."""
+    package = pytest.importorskip("axe_playwright_python", reason="need axe-playwright-python (make setup)")
+    page.evaluate((resources.files(package) / "axe.min.js").read_text(encoding="utf-8"))
+    found = page.evaluate("rules => axe.run(rules.length ? {runOnly: rules} : {})", list(rules))["violations"]
+    return [f"{rule['id']}: {node['html'][:150]} {node['failureSummary']}" for rule in found for node in rule["nodes"]]
