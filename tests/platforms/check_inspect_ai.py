@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import tempfile
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from run import recipe  # type: ignore[import-not-found]
+from run import free_port, recipe, serving, take_picture  # type: ignore[import-not-found]
 
 inspect_ai = import_module("inspect_ai")
 sample = import_module("inspect_ai.dataset").Sample
@@ -26,6 +29,12 @@ samples = [sample(input="When?", target=["d1", "d2"]), sample(input="Where?", ta
 task = inspect_ai.Task(dataset=samples, solver=search(), scorer=recipe("inspect_ai").retrieval())
 with tempfile.TemporaryDirectory() as folder:
     log = inspect_ai.eval(task, model=None, log_dir=folder, display="none")[0]
-assert log.status == "success", log.error
-means = {score.name: score.metrics["mean"].value for score in log.results.scores}
-assert means == {"recall_at_5": 0.75, "mrr_at_5": 0.75}, means
+    assert log.status == "success", log.error
+    means = {score.name: score.metrics["mean"].value for score in log.results.scores}
+    assert means == {"recall_at_5": 0.75, "mrr_at_5": 0.75}, means
+    if "KRAG_EVAL_PICTURES" in os.environ:
+        port = str(free_port())
+        address = f"http://127.0.0.1:{port}"
+        view = [str(Path(sys.executable).with_name("inspect")), "view", "start", "--log-dir", folder]
+        with serving([*view, "--host", "127.0.0.1", "--port", port], address):
+            take_picture("inspect", f"{address}/#/logs/{Path(log.location).name}")

@@ -4,70 +4,46 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
-import subprocess
 import sys
-import time
 import urllib.request
+from importlib import import_module
 from pathlib import Path
-from typing import Any
 
-from run import recipe  # type: ignore[import-not-found]
+from run import free_port, recipe, serving, take_picture  # type: ignore[import-not-found]
 
-GOLD = {"When?": ["d1", "d2"], "Who?": ["d9"], "Nothing?": []}
+GOLD = {
+    "When?": {"gold": ["d1", "d2"]},
+    "Who?": {"gold": ["d9"]},
+    "Nothing?": {"gold": []},
+    "Where?": {"answer": "here"},
+}
 
-
-def free_port() -> str:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return str(listening.getsockname()[1])
-
-
-def ask(address: str) -> Any:
-    with urllib.request.urlopen(address, timeout=30) as answer:
-        return json.load(answer)
-
-
-port = free_port()
+port = str(free_port())
 address = f"http://127.0.0.1:{port}"
 here = {"PHOENIX_WORKING_DIR": str(Path.cwd()), "PHOENIX_HOST": "127.0.0.1", "PHOENIX_PORT": port}
-here |= {"PHOENIX_GRPC_PORT": free_port(), "PHOENIX_TELEMETRY_ENABLED": "false"}
-log = Path("phoenix.log").open("w", encoding="utf-8")  # noqa: SIM115 - the server writes it until it is ended
-serve = [str(Path(sys.executable).with_name("phoenix")), "serve"]
-server = subprocess.Popen(serve, env={**os.environ, **here}, stdout=log, stderr=log)
-try:
-    for _ in range(900):
-        try:
-            urllib.request.urlopen(f"{address}/healthz", timeout=2).close()
-        except OSError:
-            assert server.poll() is None, Path("phoenix.log").read_text(encoding="utf-8")[-2000:]
-            time.sleep(0.2)
-        else:
-            break
-
-    from phoenix.client import Client  # type: ignore[import-not-found, unused-ignore]
-
-    client = Client(base_url=address)
+here |= {"PHOENIX_GRPC_PORT": str(free_port()), "PHOENIX_TELEMETRY_ENABLED": "false"}
+with serving([str(Path(sys.executable).with_name("phoenix")), "serve"], f"{address}/healthz", **here):
+    client = import_module("phoenix.client").Client(base_url=address)
     dataset = client.datasets.create_dataset(
-        name="questions",
-        inputs=[{"question": question} for question in GOLD],
-        outputs=[{"gold": gold} for gold in GOLD.values()],
+        name="questions", inputs=[{"question": question} for question in GOLD], outputs=list(GOLD.values())
     )
     found = client.experiments.run_experiment(
         dataset=dataset,
         task=lambda input: ["d7", "d1"],  # noqa: A006 - Phoenix binds arguments by their names
         evaluators=[recipe("phoenix").retrieval],
+        experiment_name="retrieval",
         print_summary=False,
     )
-    stored = ask(f"{address}/v1/experiments/{found['experiment_id']}/json")
-    scores = {row["input"]["question"]: {one["name"]: one["score"] for one in row["annotations"]} for row in stored}
-    assert scores == {
+    with urllib.request.urlopen(f"{address}/v1/experiments/{found['experiment_id']}/json", timeout=30) as answer:
+        stored = json.load(answer)
+    rows = {row["input"]["question"]: row["annotations"] for row in stored}
+    scores = {question: {one["name"]: one["score"] for one in given} for question, given in rows.items()}
+    (lacking,) = rows.pop("Where?")
+    assert "no field 'gold': it has 'answer'." in lacking["error"], lacking
+    assert "works with arize-phoenix" in lacking["error"], lacking
+    assert {question: scores[question] for question in rows} == {
         "When?": {"recall_at_5": 0.5, "mrr_at_5": 0.5},
         "Who?": {"recall_at_5": 0.0, "mrr_at_5": 0.0},
         "Nothing?": {},
     }, scores
-finally:
-    server.terminate()
-    server.wait(30)
-    log.close()
+    take_picture("phoenix", f"{address}/datasets/{dataset.id}/compare?experimentId={found['experiment_id']}")

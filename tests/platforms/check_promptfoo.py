@@ -10,11 +10,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-from run import PAGE, recipe, recipes  # type: ignore[import-not-found]
+from run import PAGE, free_port, recipe, recipes, serving, take_picture  # type: ignore[import-not-found]
 
 found = recipe("promptfoo").get_assert('["d7", "d1"]', {"vars": {"gold": ["d1", "d2"]}})
 assert found["pass"], found
 assert found["namedScores"] == {"recall_at_5": 0.5, "mrr_at_5": 0.5}, found
+try:
+    said = str(recipe("promptfoo").get_assert("[]", {"vars": {"question": "When?"}}))
+except ValueError as error:
+    said = str(error)
+assert "no field 'gold': it has 'question'." in said, said
+assert "works with promptfoo" in said, said
 
 if "KRAG_EVAL_PLATFORM" in os.environ:
     folder = Path(sys.executable).parent.parent
@@ -38,3 +44,8 @@ if "KRAG_EVAL_PLATFORM" in os.environ:
         ("Who?", False, {"recall_at_5": 0, "mrr_at_5": 0}),
         ("Nothing?", True, {}),
     ], rows
+    if "KRAG_EVAL_PICTURES" in os.environ:
+        port = str(free_port())
+        address = f"http://127.0.0.1:{port}"
+        with serving([promptfoo[0], "view", "--port", port, "--no"], address, **here):
+            take_picture("promptfoo", f"{address}/eval")

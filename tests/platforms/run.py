@@ -3,7 +3,8 @@
     python tests/platforms/run.py [NAME ...]
 
 The file check_NAME.py starts with the requirements that are known to work, and checks the recipe. Each is run with
-these, and with the newest versions; what fails with the newest alone is named and is no failure.
+these, and with the newest versions; what fails with the newest alone is named and is no failure. With
+KRAG_EVAL_PICTURES=1, the pages of the platforms are photographed for the documentation.
 """
 
 from __future__ import annotations
@@ -11,9 +12,14 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
 import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -43,6 +49,43 @@ def recipe(name: str) -> ModuleType:
     module = sys.modules["recipe"] = ModuleType("recipe")
     exec(compile(recipes()[name], f"{PAGE.name} ({name})", "exec"), vars(module))
     return module
+
+
+def free_port() -> int:
+    """Return a free port of this machine."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+@contextmanager
+def serving(command: list[str], address: str, **environment: str) -> Iterator[None]:
+    """Run a platform's server until it answers, and end it at the end of the block."""
+    with Path("server.log").open("w", encoding="utf-8") as log:
+        server = subprocess.Popen(
+            command, env={**os.environ, **environment}, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+        )
+        try:
+            for _ in range(900):
+                try:
+                    urllib.request.urlopen(address, timeout=2).close()
+                    break
+                except OSError:
+                    assert server.poll() is None, Path("server.log").read_text(encoding="utf-8")[-2000:]
+                    time.sleep(0.2)
+            yield
+        finally:
+            server.terminate()
+            server.wait(30)
+
+
+def take_picture(name: str, address: str, height: int = 700) -> None:
+    """Save what a platform's page shows as docs/img/platform-NAME.png, if KRAG_EVAL_PICTURES is set."""
+    if "KRAG_EVAL_PICTURES" in os.environ:
+        browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+        switches = ["--headless", "--no-sandbox", "--hide-scrollbars", f"--window-size=1280,{height}"]
+        target = f"--screenshot={ROOT / 'docs' / 'img' / f'platform-{name}.png'}"
+        subprocess.run([browser, *switches, "--virtual-time-budget=20000", target, address], check=True)
 
 
 def checks() -> dict[str, Path]:
