@@ -33,8 +33,11 @@ def resampled_sums(whole: FloatArray, rounds: int, seed: int, *, draws_at_once: 
     sums = np.empty((rounds, whole.shape[1]))
     for start, stop in _blocks(rounds, n, draws_at_once):
         # The upper 53 bits as a number from 0 to 1, times n: below n, and each row equally likely to 1 in 2^53 / n.
-        uniform = (bits.random_raw((stop - start) * n) >> np.uint64(11)).astype(np.float64)
-        drawn = number[(uniform * (n * 2.0**-53)).astype(np.int64)].reshape(-1, n)
+        upper = bits.random_raw((stop - start) * n)
+        upper >>= np.uint64(11)
+        place_of = upper.view(np.int64).astype(np.float64)
+        place_of *= n * 2.0**-53
+        drawn = number.take(place_of.astype(np.int64)).reshape(-1, n)
         times = np.empty((stop - start, len(different)))
         for place, row_numbers in enumerate(drawn):
             times[place] = np.bincount(row_numbers, minlength=len(different))
