@@ -85,6 +85,7 @@ def left_running(group: int) -> bool:
     return True
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_commands_of_these_tests_work(folder: Path, name: str) -> None:
     process = begin(folder, name)
@@ -93,7 +94,7 @@ def test_the_commands_of_these_tests_work(folder: Path, name: str) -> None:
     assert_whole(folder)
 
 
-DELAYS = [0, 0.4, *(pytest.param(n / 20, marks=pytest.mark.full) for n in range(1, 25) if n != 8)]
+DELAYS = [0, 0.4, *(pytest.param(n / 10, marks=pytest.mark.full) for n in range(1, 13) if n != 4)]
 SOME = ("evaluate", "run", "score-logs")
 
 

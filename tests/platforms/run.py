@@ -84,9 +84,9 @@ import sys
 from playwright.sync_api import sync_playwright
 with sync_playwright() as playwright:
     browser = playwright.chromium.launch(executable_path=sys.argv[1], args=["--no-sandbox"])
-    page = browser.new_page(viewport={"width": 1280, "height": 640}, device_scale_factor=1)
+    page = browser.new_page(viewport={"width": 1280, "height": 800}, device_scale_factor=1)
     page.goto(sys.argv[2])
-    page.wait_for_timeout(8000)
+    page.wait_for_timeout(12000)
     page.screenshot(path=sys.argv[3])
 """
 

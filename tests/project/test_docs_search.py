@@ -150,9 +150,8 @@ def test_text_and_code_of_the_site_stand_out_in_both_themes(
 ) -> None:
     context = browser.new_context(offline=True, color_scheme=theme, bypass_csp=True)
     page = context.new_page()
-    for name in ("index", "reference/answers"):
-        page.goto((whole_site / f"{name}.html").as_uri())
-        assert findings(page, "color-contrast", "aria-dialog-name") == [], name
+    page.goto((whole_site / "reference" / "answers.html").as_uri())
+    assert findings(page, "color-contrast", "aria-dialog-name") == []
     context.close()
 
 

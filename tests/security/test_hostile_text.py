@@ -254,22 +254,43 @@ def test_json_means_the_same_where_it_is_escaped(command: Runner, folder: Path) 
     assert printed["runs"][RUN.removesuffix(".jsonl")]["misses"][0]["query_id"] == f"0{HOSTILE}"
 
 
-def on_a_terminal(folder: Path, line: list[str]) -> str:
-    """What a terminal gets from both streams."""
+# One process imports everything, and forks for each line: imports take most of the time of a command.
+IN_TURN = """
+import json, os, shutil, sys, tempfile
+from krag_eval.cli import main
+import krag_eval.cli.app, krag_eval.report, krag_eval.analysis.comparison, scipy.stats
+
+for line in json.loads(sys.argv[1]):
+    copied = shutil.copytree(".", os.path.join(tempfile.mkdtemp(), "copy"))
+    child = os.fork()
+    if not child:
+        os.chdir(copied)
+        sys.argv = ["krag-eval", *line]
+        main()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.write(1, f"\\0{code}\\0".encode())
+"""
+
+
+def on_a_terminal(folder: Path, *lines: list[str]) -> list[str]:
+    """What a terminal gets from both streams of each command."""
     read_end, write_end = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", "from krag_eval.cli import main; main()", *line],
+        [sys.executable, "-c", IN_TURN, json.dumps(lines)],
         stdin=subprocess.DEVNULL,
         stdout=write_end,
         stderr=write_end,
         cwd=folder,
-        env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "100"},
+        env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "100", "TMPDIR": str(folder.parent)},
     )
     os.close(write_end)
-    shown = b"".join(iter(lambda: _read(read_end), b""))
+    shown = b"".join(iter(lambda: _read(read_end), b"")).decode("utf-8")
     os.close(read_end)
-    assert process.wait() in (0, 1, 2, 3), shown
-    return shown.decode("utf-8")
+    assert process.wait() == 0, shown
+    *parts, rest = re.split(r"\0(\d+)\0", shown)
+    assert (len(parts), rest) == (2 * len(lines), ""), shown
+    assert set(parts[1::2]) <= set("0123"), shown
+    return parts[::2]
 
 
 def _read(end: int) -> bytes:
@@ -280,18 +301,19 @@ def _read(end: int) -> bytes:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("line", [*COMMANDS, *DATA], ids=lambda line: escape_controls(" ".join(line)))
-def test_nothing_but_our_own_colours_and_bars_steers_a_terminal(folder: Path, line: list[str]) -> None:
-    shown = on_a_terminal(folder, line)
-    assert steering(OWN.sub("", shown)) == set(), shown
-    assert re.search(r"\\u001b|\\x1b", shown), "the text is not shown at all"
+def test_nothing_but_our_own_colours_and_bars_steers_a_terminal(folder: Path) -> None:
+    lines = [*COMMANDS, *DATA]
+    for line, shown in zip(lines, on_a_terminal(folder, *lines), strict=True):
+        assert steering(OWN.sub("", shown)) == set(), (line, shown)
+        assert re.search(r"\\u001b|\\x1b", shown), (line, "the text is not shown at all")
 
 
 @pytest.mark.full
 def test_colours_and_bars_of_our_own_reach_the_terminal(folder: Path) -> None:
-    shown = on_a_terminal(folder, ["run", SET, "--retriever", "attack:search", "--k", "3", "--out", "new.jsonl"])
-    assert "\x1b[?25l" in shown
-    assert "\x1b[1m" in on_a_terminal(folder, ["evaluate", SET, RUN])
+    run = ["run", SET, "--retriever", "attack:search", "--k", "3", "--out", "new.jsonl"]
+    ran, evaluated = on_a_terminal(folder, run, ["evaluate", SET, RUN])
+    assert "\x1b[?25l" in ran
+    assert "\x1b[1m" in evaluated
 
 
 @pytest.mark.parametrize("text", HARMLESS)

@@ -114,5 +114,6 @@ def findings(page: Page, *rules: str) -> list[str]:
     """What axe-core finds, in one line each; only by these rules, if some are given."""
     package = pytest.importorskip("axe_playwright_python", reason="need axe-playwright-python (make setup)")
     page.evaluate((resources.files(package) / "axe.min.js").read_text(encoding="utf-8"))
-    found = page.evaluate("rules => axe.run(rules.length ? {runOnly: rules} : {})", list(rules))["violations"]
+    options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}
+    found = page.evaluate("options => axe.run(options)", options)["violations"]
     return [f"{rule['id']}: {node['html'][:150]} {node['failureSummary']}" for rule in found for node in rule["nodes"]]
