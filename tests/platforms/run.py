@@ -73,6 +73,8 @@ def serving(command: list[str], address: str, **environment: str) -> Iterator[No
                 except OSError:
                     assert server.poll() is None, Path("server.log").read_text(encoding="utf-8")[-2000:]
                     time.sleep(0.2)
+            else:
+                raise TimeoutError(f"{command[0]} does not answer at {address}")
             yield
         finally:
             server.terminate()

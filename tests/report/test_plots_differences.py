@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from krag_eval import EvalSet, InvalidInputError, Run, RunRow, compare, evaluate, evaluate_ids
+from krag_eval import EvalSet, InvalidInputError, Run, RunRow, compare, evaluate, evaluate_ids, sweep
 from krag_eval.report import Report, build_report
-from krag_eval.report.plots import drawings_of, plot_changes, plot_over_k, plot_over_size, plot_slices
+from krag_eval.report.plots import drawings_of, plot_changes, plot_over_k, plot_over_size, plot_slices, plot_sweep
 from tests.support.marks import nothing_may_match
 from tests.support.page_cases import shop
 from tests.support.plot_artists import lines, ticks
@@ -102,6 +102,15 @@ def test_each_plot_says_what_it_shows_of_which_set_and_how_it_was_scored() -> No
         caption = figure.get_supxlabel().split("\n")
         assert caption[0] == f"{title} · 가게 FAQ · 40 queries"
         assert caption[1] == report.systems[0].result.signature
+
+
+def test_the_picture_of_sweeps_says_how_each_was_scored() -> None:
+    gold, found = [["one two three four"]], [["one two three", "x"]]
+    sweeps = {name: sweep(gold, found, k=2, match_method=name, thresholds=[0.3, 0.9]) for name in ("rouge1", "rougeL")}
+    caption = plot_sweep(sweeps).get_supxlabel()
+    assert caption.startswith("Metrics over the matching threshold\n")
+    assert "match:rouge1" in caption
+    assert "match:rougeL" in caption
 
 
 def test_a_comparison_without_a_value_has_no_bars() -> None:

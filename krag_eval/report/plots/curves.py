@@ -236,11 +236,8 @@ def plot_sweep(swept: Sweep | Mapping[str, Sweep] | Report) -> Figure:
             f"`swept` must be a Sweep, a mapping from names to sweeps, or a report, got {describe_type(swept)}. "
             "Pass the result of `krag_eval.sweep`."
         )
-    return shown(
-        _draw(sweeps),
-        next(iter(sweeps.values())),
-        "no value of the sweep is defined. Sweep questions that have gold documents.",
-    )
+    lacking = "no value of the sweep is defined. Sweep questions that have gold documents."
+    return shown(_draw(sweeps), list(sweeps.values()), lacking)
 
 
 def draw_sweeps(report: Report) -> Drawing | None:

@@ -78,21 +78,24 @@ def drawing(height: float, needed_by: str = "krag_eval.report.plots") -> Iterato
         set_fonts(figure)
 
 
-CAPTION = 0.32  # inches
+CAPTION_LINE = 0.16  # inches
 
 
-def add_caption(drawn: Drawing, of: Report | Sweep) -> None:
+def add_caption(drawn: Drawing, of: Report | Sequence[Sweep]) -> None:
     """Write below a plot what it shows, of which questions, and how they were scored: it may leave its report."""
-    about, signature = [drawn.title], of.signature if isinstance(of, Sweep) else of.systems[0].result.signature
-    if not isinstance(of, Sweep):
+    about = [drawn.title]
+    if isinstance(of, Report):
         name = of.evalset.name if of.evalset is not None else None
         about += [*([clean(name)] if name else []), number_of(of.n_queries, "query")]
-    figure, lines = drawn.figure, [shorten(" · ".join(about), 110), shorten(clean(signature), 130)]
-    width, height = figure.get_size_inches()
-    figure.set_size_inches(width, height + CAPTION)
+        signatures = [of.systems[0].result.signature]
+    else:
+        signatures = list(dict.fromkeys(swept.signature for swept in of))
+    lines = [shorten(" · ".join(about), 110), *(shorten(clean(signature), 130) for signature in signatures)]
+    width, height = drawn.figure.get_size_inches()
+    drawn.figure.set_size_inches(width, height + CAPTION_LINE * len(lines))
     with style():
-        figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=6.5, color=INK)
-    set_fonts(figure)
+        drawn.figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=6.5, color=INK)
+    set_fonts(drawn.figure)
 
 
 def describe(parts: Iterable[tuple[str, Iterable[str]]]) -> str:
@@ -100,7 +103,7 @@ def describe(parts: Iterable[tuple[str, Iterable[str]]]) -> str:
     return " ".join((f"{name}: " if name else "") + ", ".join(texts) + "." for name, texts in parts)
 
 
-def shown(drawn: Drawing | None, of: Report | Sweep, lacking: str) -> Figure:
+def shown(drawn: Drawing | None, of: Report | Sequence[Sweep], lacking: str) -> Figure:
     """Return the figure with its caption, after a warning about characters that no font has.
 
     Raises:
