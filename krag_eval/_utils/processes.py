@@ -128,6 +128,12 @@ class _Workers(SpawnContext):
         self._made.append(_Worker(*arguments, **options))
         return self._made[-1]
 
+    def kill(self) -> None:
+        """Kill those that run."""
+        for worker in self._made:
+            if worker.pid is not None:
+                worker.kill()
+
     def ended_unready(self) -> list[int]:
         """Return the exit codes of the processes that ended before they were ready; the pool terminates the others."""
         codes = [worker.exitcode or 0 for worker in self._made if worker.pid not in {None, *self.ready}]
@@ -146,6 +152,7 @@ def _pool(workers: _Workers, n_processes: int) -> Iterator[ProcessPoolExecutor]:
                 yield pool
             except (KeyboardInterrupt, SystemExit, GeneratorExit):
                 ours.close()
+                workers.kill()  # also one that the pool does not know yet: it would look for what is gone by then
                 raise
     finally:
         while not ours.closed and ours.poll():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -150,3 +152,33 @@ def test_ctrl_c_that_another_thread_receives_waits_until_the_new_process_has_wha
         ended.set()
         other.join()
     assert steps == ["begun", "whole"]
+
+
+INTERRUPTED = """
+import sys
+from multiprocessing.context import SpawnProcess
+from krag_eval._utils.processes import run_in_processes
+
+begin, started = SpawnProcess.start, []
+
+def start(process):
+    begin(process)
+    started.append(process)
+    if len(started) == N:
+        raise KeyboardInterrupt  # before the pool has noted the process
+
+if __name__ == "__main__":
+    SpawnProcess.start = start
+    try:
+        dict(run_in_processes(abs, range(6), 2, str))
+    except KeyboardInterrupt:
+        sys.exit(130)
+"""
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_process_whose_start_was_interrupted_ends_without_a_word(tmp_path: Path, n: int) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(INTERRUPTED.replace("N:", f"{n}:"), encoding="utf-8")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
