@@ -171,6 +171,7 @@ class Diagnosis(Tabular, ComparedByFields):
         gold_queries: The query of each of these; shape (n_gold,).
         misses: Every gold document that was missed.
         ceilings: Recall as it is, and what it could be.
+        doc_key: The metadata key of document ids.
     """
 
     k: int | None
@@ -179,6 +180,7 @@ class Diagnosis(Tabular, ComparedByFields):
     gold_queries: IntArray
     misses: tuple[Miss, ...]
     ceilings: Ceilings
+    doc_key: str = "doc_id"
 
     @property
     def n_gold(self) -> int:
@@ -294,7 +296,22 @@ def diagnose(
         gold_queries=detail.judged.gold_query,
         misses=tuple(_missed(detail, decided, range(len(decided.cause)))),
         ceilings=_ceilings(detail, cut_off),
+        doc_key=doc_key,
     )
+
+
+def ranks_of_causes(detail: Detail, diagnosis: Diagnosis) -> tuple[IntArray, IntArray]:
+    """Return what tells the causes of rankings at every cut-off, two numbers for each gold document.
+
+    The first is the rank that it would have without the repeats and near duplicates above it: at a cut-off between that
+    and its rank, it is `crowded_out`. The second is the first rank of another chunk of its document, where nothing is
+    like it: from that cut-off on, it is `wrong_chunk`, and `never_retrieved` before. 0 where there is none.
+    """
+    batch, judged = with_documents(detail.batch), detail.judged
+    without = _ranks_without_repeats(batch, judged.gold_query, detail.gold_rank, detail.gold_rank > 1)
+    wanted = np.isin(np.array(diagnosis.causes, dtype=object), ["wrong_chunk", "never_retrieved"])
+    same = _same_document(batch, _alternatives(batch, judged), judged.gold_query, wanted, diagnosis.doc_key, None)
+    return without, same
 
 
 def misses_of(
@@ -402,9 +419,8 @@ def _decide(
     failed[list(result.errors)] = True
     rank, query = detail.gold_rank, judged.gold_query
     is_found = (rank > 0) & (rank <= k) if k is not None else rank > 0
-    position = _positions(judged)
-    needs, shown = batch.actual.needs, position.copy()
-    stop = position + 1 if needs is None else np.searchsorted(needs, needs[position], side="right")
+    position, stop, shown = _alternatives(batch, judged)
+    needs = batch.actual.needs
     wanted = ~is_found & (rank == 0)
     unmatched = judged.missed_gold
     looked_at = batch
@@ -427,17 +443,19 @@ def _decide(
     is_below = ~is_found & (rank > 0)
     if queries is not None:
         is_below &= np.isin(query, queries)
+    without = _ranks_without_repeats(batch, query, rank, is_below if within is not None else np.zeros_like(is_below))
     by_cause: dict[str, BoolArray] = {
         FOUND: is_found,
         "retriever_error": failed[query],
         "nothing_retrieved": judged.n_retrieved[query] == 0,
-        "crowded_out": _crowded_out(batch, query, rank, is_below, within),
+        "crowded_out": (without > 0) & (without <= (within or 0)),
         "ranked_below_k": rank > 0,
         **{name: held == number for number, name in enumerate(_HELD)},
         "near_miss": nearest.rank > 0,
         "wrong_chunk": _same_document(
             batch, (position, stop, shown), query, wanted & (nearest.rank == 0), doc_key, within
-        ),
+        )
+        > 0,
         "never_retrieved": np.ones(len(rank), dtype=bool),
     }
     cause = np.select(list(by_cause.values()), list(range(len(by_cause))))
@@ -446,6 +464,17 @@ def _decide(
     if detail.sessions is not None:
         _refine_by_searches(causes, detail.sessions, _texts_of(batch, position, stop))
     return _Decided(causes, rank, nearest.rank, nearest.similarity, position, stop, shown, k)
+
+
+_Alternatives = tuple[IntArray, IntArray, IntArray]
+"""Where the alternatives of each gold document begin and end in their column, and which of them shows the cause."""
+
+
+def _alternatives(batch: Batch, judged: Judgments) -> _Alternatives:
+    """Return the alternatives of each gold document, of which the first shows the cause until another one does."""
+    first = _positions(judged)
+    needs = batch.actual.needs
+    return first, first + 1 if needs is None else np.searchsorted(needs, needs[first], side="right"), first.copy()
 
 
 def _positions(judged: Judgments) -> IntArray:
@@ -457,17 +486,16 @@ def _positions(judged: Judgments) -> IntArray:
     return first
 
 
-_Alternatives = tuple[IntArray, IntArray, IntArray]
-"""Where the alternatives of each gold document begin and end in their column, and which of them shows the cause."""
-
-
 def _same_document(
     batch: Batch, alternatives: _Alternatives, query: IntArray, wanted: BoolArray, doc_key: str, k: int | None
-) -> BoolArray:
-    """Return which of the wanted gold documents have another chunk of their source among the first `k` ranks."""
-    same = np.zeros(len(query), dtype=bool)
+) -> IntArray:
+    """Return the first rank of another chunk of the source of each wanted gold document, among the first `k` ranks.
+
+    0 where there is none.
+    """
+    same = np.zeros(len(query), dtype=np.int64)
     first, stop, shown = alternatives
-    retrieved: dict[int, set[str | None]] = {}
+    retrieved: dict[int, dict[str | None, int]] = {}
     for number in np.flatnonzero(wanted).tolist():
         places = range(int(first[number]), int(stop[number]))
         doc_ids = {place: _document_id(batch.actual.documents[place], doc_key) for place in places}
@@ -477,10 +505,15 @@ def _same_document(
         if q not in retrieved:
             start, end = batch.predicted.offsets[q : q + 2].tolist()
             end = end if k is None else min(end, start + k)
-            retrieved[q] = {_document_id(document, doc_key) for document in batch.predicted.documents[start:end]}
-        found = [place for place, doc_id in doc_ids.items() if doc_id is not None and doc_id in retrieved[q]]
-        same[number] = bool(found)
-        shown[number] = found[0] if found else shown[number]
+            read = [_document_id(document, doc_key) for document in batch.predicted.documents[start:end]]
+            retrieved[q] = dict(zip(reversed(read), range(len(read), 0, -1), strict=True))
+        ranks = {
+            place: retrieved[q][doc_id]
+            for place, doc_id in doc_ids.items()
+            if doc_id is not None and doc_id in retrieved[q]
+        }
+        if ranks:
+            same[number], shown[number] = min(ranks.values()), next(iter(ranks))
     return same
 
 
@@ -584,14 +617,17 @@ def _extended(borders: list[int], text: str, length: int, letter: str) -> int:
     return length + (text[length] == letter)
 
 
-def _crowded_out(batch: Batch, query: IntArray, rank: IntArray, is_below: BoolArray, k: int | None) -> BoolArray:
-    """Return which gold documents that are ranked below `k` would be within it without repeats and near duplicates."""
-    crowded = np.zeros(len(rank), dtype=bool)
-    below = np.flatnonzero(is_below)
-    if k is None or not len(below):
-        return crowded
+def _ranks_without_repeats(batch: Batch, query: IntArray, rank: IntArray, wanted: BoolArray) -> IntArray:
+    """Return the ranks that wanted gold documents would have without repeats and near duplicates above them.
+
+    0 where one is not wanted, or repeats or resembles what is above it itself.
+    """
+    without = np.zeros(len(rank), dtype=np.int64)
+    chosen = np.flatnonzero(wanted)
+    if not len(chosen):
+        return without
     depth = np.zeros(len(batch), dtype=np.int64)
-    np.maximum.at(depth, query[below], rank[below])
+    np.maximum.at(depth, query[chosen], rank[chosen])
     every = runs(batch.predicted.offsets[:-1], depth)  # the ranks down to the lowest that matters
     offsets = np.append(0, np.cumsum(depth))
     repeats = np.isin(every, repeated_positions(batch)).tolist()
@@ -603,10 +639,10 @@ def _crowded_out(batch: Batch, query: IntArray, rank: IntArray, is_below: BoolAr
             counted.add(place)
     is_counted = np.isin(np.arange(len(every)), list(counted))
     n_above = np.append(0, np.cumsum(is_counted))
-    first = offsets[query[below]]
-    at = first + rank[below] - 1
-    crowded[below] = is_counted[at] & (n_above[at] - n_above[first] < k)
-    return crowded
+    first = offsets[query[chosen]]
+    at = first + rank[chosen] - 1
+    without[chosen] = np.where(is_counted[at], n_above[at] - n_above[first] + 1, 0)
+    return without
 
 
 # What was searched for asks for a text that holds more than this share of its words.

@@ -51,7 +51,7 @@ def ndcg(judged: Judgments, k: CutOff = None, *, gain: str = "exponential", cut_
 
 
 @dataclass(frozen=True, slots=True)
-class _Ideal:
+class Ideal:
     """The ideal ranking of each query, whatever the cut-off.
 
     Attributes:
@@ -67,21 +67,21 @@ class _Ideal:
     values: IntArray
 
 
-def ideal_of(judged: Judgments, gain: str) -> _Ideal:
+def ideal_of(judged: Judgments, gain: str) -> Ideal:
     """Return the ideal ranking of each query, made once for all cut-offs."""
     if gain not in judged.ideals:
         judged.ideals[gain] = _find_ideal(judged, gain)
-    ideal: _Ideal = judged.ideals[gain]
+    ideal: Ideal = judged.ideals[gain]
     return ideal
 
 
-def _find_ideal(judged: Judgments, gain: str) -> _Ideal:
+def _find_ideal(judged: Judgments, gain: str) -> Ideal:
     gains = _relative_gains(judged, gain)
     discounts = _discounts(int(max(judged.n_retrieved.max(initial=0), judged.n_gold.max(initial=0))))
     query = judged.gold_query  # in ascending order
     order = np.lexsort((-gains, query))
     rank = np.arange(1, len(query) + 1) - np.searchsorted(query, query, side="left")
-    return _Ideal(gains, discounts, rank, judged.fixed_point(query, gains[order] * discounts[rank]))
+    return Ideal(gains, discounts, rank, judged.fixed_point(query, gains[order] * discounts[rank]))
 
 
 def _relative_gains(judged: Judgments, gain: str) -> FloatArray:

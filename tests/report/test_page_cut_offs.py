@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from krag_eval import KragEvalWarning, evaluate
+from krag_eval import KragEvalWarning, diagnose, evaluate
 from krag_eval._utils.formatting import format_value
+from krag_eval.analysis.diagnosis import CAUSES, FOUND
 from krag_eval.report import build_report
 from krag_eval.report.html.cut_offs import METRICS, cut_off_columns
 from krag_eval.report.html.page import json_in_script, payload
@@ -128,13 +130,47 @@ def row_of(page: Page, query: str) -> list[str]:
     return row.locator("[role=gridcell]").all_inner_texts()
 
 
-def test_causes_at_another_cut_off_are_of_the_same_gold_as_in_python(page: Page) -> None:
-    actual, predicted = drawn(13, 150)
-    load(page, from_lists(actual, predicted, k=4, match_method="containment"))
-    for k in (1, 2, 6):
-        missed = page.evaluate("(k) => { state.k = k; return EVERY.map((query) => missedAt(0, query) > 0); }", k)
-        result = evaluate(actual, predicted, k=k, metrics="hit_rate_all", match_method="containment")
-        assert missed == [row.values[f"hit_rate_all@{k}"] == 0 for row in result.per_query]
+def test_causes_at_another_cut_off_are_those_of_python(page: Page) -> None:
+    actual, predicted = with_sources(13, 200)
+    result = evaluate(actual, predicted, k=4, match_method="containment")
+    result = replace(result, errors={query: "TimeoutError" for query in range(0, 200, 9)})
+    load(page, build_report({"only": result}))
+    kinds: set[str] = set()
+    for k in (1, 2, 3, 5, 6):
+        shown = page.evaluate("(k) => { state.k = k; return EVERY.map((query) => causesOf(0, query)); }", k)
+        diagnosis = diagnose(result, k)
+        causes: list[set[str]] = [set() for _ in actual]
+        for query, cause in zip(diagnosis.gold_queries.tolist(), diagnosis.causes, strict=True):
+            causes[query].add(cause)
+        by_query = [sorted(every - {FOUND}, key=[*CAUSES].index) for every in causes]
+        failed = [["retriever_error"] if query in result.errors else [] for query in range(200)]
+        assert shown == [one or error for one, error in zip(by_query, failed, strict=True)]
+        one_by_one = page.evaluate(
+            "() => EVERY.flatMap((q) => Array.from({ length: overview.nGold[q] }, (_, i) => causeAt(0, q, offsets[q] + i)))"
+        )
+        assert [[*CAUSES, FOUND][number] for number in one_by_one] == [*diagnosis.causes]
+        kinds |= set(diagnosis.causes)
+    assert kinds >= {"crowded_out", "ranked_below_k", "wrong_chunk", "never_retrieved", "retriever_error", FOUND}
+
+
+def with_sources(seed: int, n: int) -> tuple[list[list[dict[str, Any]]], list[list[dict[str, Any]]]]:
+    """Gold and retrieved chunks of a few sources, in which repeats and near duplicates stand above others."""
+    chance = random.Random(seed)
+
+    def chunk(text: str) -> dict[str, Any]:
+        return {"text": text, "metadata": {"doc_id": chance.choice(["s1", "s2", "s3", None])}}
+
+    def line() -> str:
+        return " ".join(chance.choices(WORDS, k=chance.choice([6, 12])))
+
+    actual, predicted = [], []
+    for _ in range(n):
+        golds = [line() for _ in range(chance.choice([0, 1, 2, 3]))]
+        pool = [line() for _ in range(2)]
+        pool += [f"{text} {chance.choice(WORDS)}" for text in (*pool, *pool, *golds)]
+        actual.append([chunk(text) for text in golds])
+        predicted.append([chunk(text) for text in chance.choices(pool, k=chance.choice([0, 4, 7, 7]))])
+    return actual, predicted
 
 
 def test_ties_are_rounded_as_python_does(page: Page) -> None:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval.metrics.judgments import Judgments
-from krag_eval.metrics.ndcg import ideal_of
-from krag_eval.report.records import Report
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval.analysis.diagnosis import CAUSES, ranks_of_causes
+from krag_eval.metrics.ndcg import Ideal, ideal_of
+from krag_eval.report.records import Report, ReportedSystem
 
 # The metrics that the page computes. All follow from the columns below; metrics.js has the same formulas.
 METRICS = (
@@ -24,6 +25,7 @@ METRICS = (
     "ndcg",
     "rbp",
 )
+CAUSE_NUMBERS = {cause: number for number, cause in enumerate(CAUSES)}
 LAST = 100
 """The deepest cut-off that a reader can choose."""
 
@@ -33,8 +35,9 @@ def cut_off_columns(report: Report) -> dict[str, Any] | None:
 
     `names` are the metrics, with their parameters, `last` the deepest cut-off. For each system, the gold documents of
     all queries follow each other (`nGold` of the overview says how many each query has) with the best rank, 0 for
-    none, and the gain as a number in `gains`, relative to the highest of the query. The relevant ranks of query `i` are
-    at `start[i]` to `start[i + 1]`; `credit` is the number of the gain, -1 without credit. `steps` has the DCG down to
+    none, and the gain as a number in `gains`, relative to the highest of the query; with the cause of those that have no
+    rank, and what tells the cause at another cut-off, as `ranks_of_causes` says. The relevant ranks of query `i` are at
+    `start[i]` to `start[i + 1]`; `credit` is the number of the gain, -1 without credit. `steps` has the DCG down to
     each rank of queries in which the assignment of ranks to gold documents is a choice.
     """
     first = report.systems[0].detail
@@ -53,23 +56,42 @@ def cut_off_columns(report: Report) -> dict[str, Any] | None:
         "dividesByK": settings.precision_denominator == "k",
         "gains": gains.tolist(),
         "systems": [
-            _columns_of(one, ideal.gains, ideal.discounts, gains) for one, ideal in zip(judged, ideals, strict=True)
+            _columns_of(system, ideal, gains) for system, ideal in zip(report.systems, ideals, strict=True)
         ],
     }
 
 
-def _columns_of(judged: Judgments, of_gold: Any, discounts: Any, gains: Any) -> dict[str, Any]:
+def _columns_of(system: ReportedSystem, ideal: Ideal, gains: FloatArray) -> dict[str, Any]:
+    judged = system.detail.judged
     query, rank = judged.relevant_query, judged.relevant_rank
-    number = np.searchsorted(gains, of_gold)
+    number = np.searchsorted(gains, ideal.gains)
     depth = int(judged.n_retrieved.max(initial=0)) + 1
     place = query * depth + rank
     first_edge = np.searchsorted(judged.edge_query * depth + judged.edge_rank, place)
     is_credited = np.isin(place, judged.credited_query * depth + judged.credited_rank)
     return {
         "retrieved": judged.n_retrieved.tolist(),
-        "gold": {"rank": judged.gold_rank.tolist(), "gain": number.tolist()},
+        "gold": {"rank": judged.gold_rank.tolist(), "gain": number.tolist(), **_causes_of(system)},
         "start": np.searchsorted(query, np.arange(len(judged) + 1)).tolist(),
         "rank": rank.tolist(),
         "credit": np.where(is_credited, number[judged.edge_gold[first_edge]], -1).tolist(),
-        "steps": {str(query): steps for query, steps in judged.dcg_steps(of_gold, discounts).items()},
+        "steps": {str(query): steps for query, steps in judged.dcg_steps(ideal.gains, ideal.discounts).items()},
     }
+
+
+def _causes_of(system: ReportedSystem) -> dict[str, Any]:
+    """Return the cause of each gold document without a rank, and, where they tell another one, its two ranks of those."""
+    rank = system.detail.judged.gold_rank
+    without, same = ranks_of_causes(system.detail, system.diagnosis)
+    causes = zip(system.diagnosis.causes, rank.tolist(), strict=True)
+    return {
+        "missed": [0 if at else CAUSE_NUMBERS[cause] for cause, at in causes],
+        "without": _where(without != rank, without),
+        "same": _where(same > 0, same),
+    }
+
+
+def _where(wanted: BoolArray, values: IntArray) -> dict[str, int]:
+    """Return the values that are wanted, by their places."""
+    places = np.flatnonzero(wanted)
+    return dict(zip(map(str, places.tolist()), values[places].tolist(), strict=True))

@@ -38,7 +38,7 @@ from krag_eval.evaluation.results import Detail
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.metrics.judgments import repeats_of
 from krag_eval.metrics.spans import Parts
-from krag_eval.report.html.cut_offs import cut_off_columns
+from krag_eval.report.html.cut_offs import CAUSE_NUMBERS, cut_off_columns
 from krag_eval.report.plots import figures_of
 from krag_eval.report.records import Report, ReportedSystem
 from krag_eval.report.sections import overview_of, sections_below
@@ -173,7 +173,6 @@ def digest(text: str) -> str:
 
 
 FOUND = len(CAUSES)
-_CAUSE_NUMBERS = {cause: number for number, cause in enumerate(CAUSES)}
 
 
 class Details:
@@ -231,7 +230,7 @@ class Details:
         held: list[Any] = []
         evidence: list[Any] = []
         matches = _Columns("at", "gold", "method", "similarity")
-        causes = {(miss.query_index, miss.gold_index): _CAUSE_NUMBERS[miss.cause] for miss in system.diagnosis.misses}
+        causes = {(miss.query_index, miss.gold_index): CAUSE_NUMBERS[miss.cause] for miss in system.diagnosis.misses}
         missed: list[int] = []
         detail = system.detail
         side = with_documents(detail.batch).predicted

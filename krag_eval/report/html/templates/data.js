@@ -77,6 +77,9 @@ if (overview.ids !== null) {
 
 const failed = overview.errors.map((queries) => new Set(queries));
 
+// The number of what is no miss.
+const FOUND = overview.causes.length;
+
 // The causes of a query's misses, by the names that the tables give them.
 function causesOf(system, query) {
   const bits = missedAt(system, query);

@@ -27,23 +27,39 @@ function metricOf(key) {
   return computed.get(wanted);
 }
 
-const BELOW_K = overview.causes.findIndex(({ key }) => key === "ranked_below_k");
-const CROWDED_OUT = overview.causes.findIndex(({ key }) => key === "crowded_out");
+const [RETRIEVER_ERROR, CROWDED_OUT, BELOW_K, WRONG_CHUNK, NEVER_RETRIEVED] = ["retriever_error", "crowded_out", "ranked_below_k", "wrong_chunk", "never_retrieved"].map((name) =>
+  overview.causes.findIndex(({ key }) => key === name),
+);
 
-// The causes of a query's misses as bits. At another cut-off than the report's, what ranks below it is missed for that.
+// The causes of a query's misses at the chosen cut-off, as bits.
 function missedAt(system, query) {
-  const bits = overview.missed[system][query];
-  if (state.k === null) return bits;
-  const ranks = judged.systems[system].gold.rank.slice(offsets[query], offsets[query + 1]);
-  const others = bits & ~((1 << BELOW_K) | (1 << CROWDED_OUT));
-  return ranks.some((rank) => rank > state.k) ? others | (1 << BELOW_K) : others;
+  if (state.k === null) return overview.missed[system][query];
+  let bits = 0;
+  for (let number = offsets[query]; number < offsets[query + 1]; number += 1) {
+    const cause = causeAt(system, query, number);
+    if (cause !== FOUND) bits |= 1 << cause;
+  }
+  return bits;
 }
 
-// The same of one gold document; `found` is the number of what is no miss.
-function causeAt(cause, rank, found) {
-  const isRanked = cause === found || cause === BELOW_K || cause === CROWDED_OUT;
-  if (state.k === null || !isRanked) return cause;
-  return rank <= state.k ? found : BELOW_K;
+// The cause of one gold document at the chosen cut-off, as krag_eval.analysis.diagnosis decides it.
+function causeAt(system, query, number) {
+  const { rank, missed, without, same } = judged.systems[system].gold;
+  const at = rank[number];
+  if (at > 0 && at <= state.k) return FOUND;
+  if (failed[system].has(query)) return RETRIEVER_ERROR;
+  if (at > 0) {
+    const alone = without[number] ?? at;
+    return alone > 0 && alone <= state.k ? CROWDED_OUT : BELOW_K;
+  }
+  if (same[number] !== undefined) return same[number] <= state.k ? WRONG_CHUNK : NEVER_RETRIEVED;
+  return missed[number];
+}
+
+// The number of a gold document among those that count, which stands at a place in the columns of all that were given.
+function numberOf(causes, query, place) {
+  const start = details().gold.start[query];
+  return offsets[query] + causes.slice(start, place).filter((cause) => cause !== NONE).length;
 }
 
 const cutOff = () => state.k ?? overview.k;

@@ -1,6 +1,5 @@
 // The cards of one query: what became of each gold document, and what each rank earned.
 
-const FOUND = overview.causes.length;
 // Of these a matching text was retrieved below the cut-off.
 const BELOW = new Set(["crowded_out", "ranked_below_k"]);
 const NOT_CITED = "not_cited";
@@ -50,7 +49,7 @@ function goldCard(query, index, gold, rankings) {
   const repeat = columns.repeat[place];
   const alternative = columns.alternative[place];
   const fates = shownSystems().map((system) => {
-    const fate = fateOf(system, place);
+    const fate = fateOf(system, query, place);
     const line = alternative === NONE ? fateLine(fate, repeat, rankName(system, query, fate.rank)) : [badge("quiet", "or", `an alternative to gold ${alternative + 1}`)];
     const lost = stageOf(system, place);
     return make("li", {}, state.other === null ? null : isolated(overview.systems[system], { class: "system" }), " ", ...line, lost);
@@ -80,10 +79,10 @@ function legendOf(shared) {
   return make("p", { class: "quiet" }, make("mark", { class: "held" }, "underlined"), isolated(`: retrieved within the cut-off${of}; `), make("span", { class: "missed" }, "with a wave"), ": missed");
 }
 
-function fateOf(system, place) {
+function fateOf(system, query, place) {
   const { cause, rank, method, similarity } = details().systems[system].gold;
   return {
-    cause: causeAt(cause[place], rank[place], FOUND),
+    cause: cause[place] === NONE || state.k === null ? cause[place] : causeAt(system, query, numberOf(cause, query, place)),
     rank: rank[place],
     method: method[place] === NONE ? null : details().methods[method[place]] ?? null,
     similarity: similarity[place] === NONE ? null : details().similarities[similarity[place]],
@@ -103,7 +102,7 @@ function fateLine({ cause, method, similarity }, repeat, where) {
 
 // The text that comes nearest to a gold document that was missed.
 function nearestTexts(system, query, place, ranking, gold) {
-  const { cause, rank, similarity } = fateOf(system, place);
+  const { cause, rank, similarity } = fateOf(system, query, place);
   const near = ranking[rank - 1];
   if (cause === NONE || cause === FOUND || !near || BELOW.has(overview.causes[cause].key) || overview.causes[cause].key === NOT_CITED) return [];
   const of = state.other === null ? "" : ` of ${overview.systems[system]}`;
@@ -115,7 +114,7 @@ function nearestTexts(system, query, place, ranking, gold) {
 function sharing(place, rankings) {
   return shownSystems()
     .flatMap((system, i) => {
-      const near = rankings[i][fateOf(system, place).rank - 1];
+      const near = rankings[i][details().systems[system].gold.rank[place] - 1];
       return near ? [near] : rankings[i];
     })
     .map(({ text }) => text)

@@ -209,7 +209,7 @@ function asText(query) {
   goldOf(query).forEach((document, i) => {
     const place = details().gold.start[query] + i;
     const fates = shownSystems().map((system) => {
-      const { cause, rank } = fateOf(system, place);
+      const { cause, rank } = fateOf(system, query, place);
       const fate = cause === NONE ? "not counted" : cause === FOUND ? `found at ${rankName(system, query, rank)}` : overview.causes[cause].key;
       return `${overview.systems[system]}: ${fate}`;
     });
