@@ -51,7 +51,7 @@ PIP_OPTIONS := install -qq --no-input --disable-pip-version-check --no-compile
 PIP_INSTALL := -m pip $(PIP_OPTIONS)
 # $(call install-locked,FOLDER,ARGUMENTS): with the uv of .venv where there is one, which takes a fifth of the time; else,
 # and where uv is not told how packages are reached, with pip.
-install-locked = { [ -x $(RUN)/uv ] && $(RUN)/uv pip install -q --python $(1)/bin/python --require-hashes $(2) 2>/dev/null; } || \
+install-locked = { [ -x $(RUN)/uv ] && $(RUN)/uv pip install -q --link-mode copy --python $(1)/bin/python --require-hashes $(2) 2>/dev/null; } || \
 	$(1)/bin/python $(PIP_INSTALL) --require-hashes $(2)
 EDITABLE := $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 NEW_PYTHON := import sys; sys.exit(sys.version_info < (3, 11))

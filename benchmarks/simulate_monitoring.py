@@ -249,7 +249,7 @@ def limits_table(years: int, n: int, rng: np.random.Generator) -> Iterator[str]:
 
 def tables(smoke: bool) -> Iterator[str]:
     """The lines between the markers of the page."""
-    years, few, n = (6, 4, 4_000) if smoke else (1_000, 400, YEAR)
+    years, few, n = (3, 2, 2_000) if smoke else (1_000, 400, YEAR)
     yield f"{years:,} years without a change, {n:,} retrievals each:\n"
     yield from quiet_table(years, n, np.random.default_rng(1))
     yield f"\nA hit rate that falls, watched alone, {few:,} streams a line:\n"

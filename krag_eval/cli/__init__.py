@@ -32,7 +32,9 @@ def main() -> None:
         if sys.argv[1:] == ["--version"]:  # without the time that importing the commands takes
             _run(_show_version)
         try:
-            from krag_eval.cli.app import app
+            from krag_eval.cli.app import COMMANDS, app_of
+
+            app = app_of([name for name in sys.argv[1:2] if name in COMMANDS] or COMMANDS)
         except ImportError as error:
             if error.name not in ("typer", "rich"):
                 raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -11,15 +12,31 @@ from krag_eval import __version__
 from krag_eval.cli.help import Command, Group
 from krag_eval.cli.options import expand_option_groups
 
-app = typer.Typer(
-    name="krag-eval",
-    cls=Group,
-    help="Measure whether the retriever finds the right documents, and how well it ranks them.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+# Each is the function of its name in the module of its name.
+COMMANDS = (
+    *("evaluate", "run", "convert", "compare", "plan", "report", "gate", "validate", "reanchor", "doctor", "estimate"),
+    *("verify", "generate", "bench", "diagnose", "funnel", "chunkers", "fuse", "score-logs", "langfuse-resend", "view"),
+    "demo",
 )
+
+
+def app_of(commands: Sequence[str] = COMMANDS) -> typer.Typer:
+    """Return the program with some of its commands: those that are left out are not imported."""
+    app = typer.Typer(
+        name="krag-eval",
+        cls=Group,
+        help="Measure whether the retriever finds the right documents, and how well it ranks them.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    app.callback()(krag_eval)
+    for command in commands:
+        name = command.replace("-", "_")
+        function = getattr(importlib.import_module(f"krag_eval.cli.{name}"), name)
+        app.command(cls=Command)(expand_option_groups(function))
+    return app
 
 
 def _show_version(wanted: bool) -> None:
@@ -28,20 +45,9 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def krag_eval(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Measure whether the retriever finds the right documents, and how well it ranks them."""
-
-
-# Each is the function of its name in the module of its name.
-_COMMANDS = (
-    "evaluate run convert compare plan report gate validate reanchor doctor estimate verify generate bench diagnose "
-    "funnel chunkers fuse score_logs langfuse_resend view demo"
-)
-for name in _COMMANDS.split():
-    command = getattr(importlib.import_module(f"krag_eval.cli.{name}"), name)
-    app.command(cls=Command)(expand_option_groups(command))

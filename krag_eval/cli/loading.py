@@ -14,7 +14,6 @@ from typing import Any
 from krag_eval import InvalidInputError
 from krag_eval._utils.errors import did_you_mean
 from krag_eval._utils.redaction import as_cause, describe_error
-from krag_eval.llm.local import LocalModel
 
 
 def load_embeddings(path: str | None, match: str, similarity_threshold: float | None) -> Any:
@@ -40,7 +39,11 @@ def load_llm(path: str) -> Any:
         MissingDependencyError: A model is to run here, and the extra `local-llm` is not installed.
     """
     kind, _, file = path.partition(":")
-    return LocalModel(file) if kind == "gguf" else load_object(path, "--llm", "a language model")
+    if kind != "gguf":
+        return load_object(path, "--llm", "a language model")
+    from krag_eval.llm.local import LocalModel  # slow to import
+
+    return LocalModel(file)
 
 
 def load_object(path: str, option: str, thing: str) -> Any:

@@ -224,6 +224,7 @@ def test_what_a_chunk_border_leaves_is_the_longest_common_border(gold: str, retr
     assert cut_share(gold, retrieved) == (max(left) / len(gold) if left else None)
 
 
+@pytest.mark.full
 @nothing_may_match
 def test_a_border_is_looked_for_in_linear_time() -> None:
     n = 500_000

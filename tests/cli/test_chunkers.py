@@ -64,6 +64,7 @@ def test_chunkers_of_all_kinds_are_compared(run: Runner) -> None:
     assert "q3        w3 w4    words:4, Pairs" in outcome.out
 
 
+@pytest.mark.full
 def test_json_report_and_plots_are_written(run: Runner) -> None:
     line = f"{LINE} --chunker words:4 --chunker chunking:halves --baseline halves"
     outcome = run(f"{line} --json c.json --out c.md --plots plots")

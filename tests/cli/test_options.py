@@ -115,9 +115,9 @@ def test_spans_are_those_of_evaluate_run(run: Runner, option: str, settings: dic
 def test_every_option_of_the_command_is_compared_above() -> None:
     from typer.main import get_command
 
-    from krag_eval.cli.app import app
+    from krag_eval.cli.app import app_of
 
-    command: Any = get_command(app)
+    command: Any = get_command(app_of())
     named = {option.split()[0] for _, option, _ in OPTIONS}
     known = {name for parameter in command.commands["evaluate"].params for name in parameter.opts if name[0] == "-"}
     of_levels = {option.split()[0] for option, _ in (*LEVELS, *SPANS)}

@@ -114,6 +114,7 @@ def test_warnings_stand_on_stderr_in_one_line_each_and_in_the_report(run: Runner
     assert "\n> 7 of 12 questions" in Path("a.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.full
 def test_pictures_are_written_into_a_folder(run: Runner) -> None:
     out = done(run(f"report {SET} {ONE} --out a.md --plots pictures -k 1,3 --metrics hit_rate"))
     written = [line.split(" (")[0].removeprefix("Wrote ") for line in out.splitlines()]

@@ -124,6 +124,7 @@ def distributions_of(result: EvaluationResult, cut_offs: Sequence[int | None]) -
     return distribution
 
 
+@pytest.mark.full
 @nothing_may_match
 @settings(max_examples=settings().max_examples // 2)
 @given(st.lists(relations(), min_size=1, max_size=20), st.data())

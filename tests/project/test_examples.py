@@ -108,6 +108,7 @@ def test_a_paragraph_that_stands_there_twice_is_one_document(tmp_path: Path) -> 
     assert [document["id"] for document in chunk(paragraphs, windows, 100)] == ["p0/0", "p0/1", "p1/0"]
 
 
+@pytest.mark.full
 def test_the_question_set_example_prints_a_table_and_writes_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -215,6 +215,7 @@ GATE = {"evalset": "set.jsonl", "run": "run.jsonl", "policy": "gate.toml", "repo
 COMPARE = {"command": "compare", "evalset": "set.jsonl", "run": "run.jsonl", "baseline_ref": "main", "report": "false"}
 
 
+@pytest.mark.full
 def test_a_pull_request_has_one_comment_which_later_runs_change(checkout: Path, api: Comments) -> None:
     for _ in range(150):
         api.add("<!-- krag-eval --> quoted by a person", "User")
@@ -234,6 +235,7 @@ def test_a_pull_request_has_one_comment_which_later_runs_change(checkout: Path, 
     assert api.asked[-1] == "PATCH /repos/me/rag/issues/comments/150"
 
 
+@pytest.mark.full
 def test_a_gate_and_its_comparison_score_as_the_policy_says(checkout: Path, api: Comments) -> None:
     texts = [{"id": f"q{place}", "question": "?", "gold": [{"text": f"text {place} of nine"}]} for place in range(40)]
     (checkout / "set.jsonl").write_text(lines(texts))
@@ -261,6 +263,7 @@ def test_a_push_is_judged_and_has_no_comment(checkout: Path, api: Comments) -> N
     assert run_action(checkout, api, {}, **COMPARE, worse="fail").code == 1
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("answers", "said"), [(403, "Pull requests from forks never have it"), (503, "answered 503")])
 def test_where_no_comment_can_be_written_that_is_a_warning(
     answers: int, said: str, checkout: Path, api: Comments
@@ -273,18 +276,21 @@ def test_where_no_comment_can_be_written_that_is_a_warning(
     assert "secret-token" not in job.text
 
 
+@pytest.mark.full
 def test_where_nobody_answers_that_is_a_warning(checkout: Path, api: Comments) -> None:
     job = run_action(checkout, Comments("http://127.0.0.1:9"), PULL_REQUEST, **COMPARE)
     assert job.code == 0
     assert "::warning::No comment was written: <urlopen error" in job.text
 
 
+@pytest.mark.full
 def test_the_comment_links_the_report(checkout: Path, api: Comments) -> None:
     job = run_action(checkout, api, PULL_REQUEST, **COMPARE | {"report": "true"})
     assert Path(job.outputs["report"]).read_text("utf-8").startswith("<!DOCTYPE html>")
     assert "[Report with every question](https://example.org/artifact)" in api.kept[0]["body"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("inputs", "said"),
     [
@@ -354,6 +360,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL)
 
 
+@pytest.mark.full
 def test_the_workflow_of_the_documentation_uses_inputs_that_there_are(checkout: Path, api: Comments) -> None:
     (workflow,) = [yaml.safe_load(block) for block in blocks("yaml") if "krag-eval/krag-eval@" in block]
     (job,) = workflow["jobs"].values()

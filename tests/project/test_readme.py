@@ -19,7 +19,7 @@ from typer.main import get_command
 
 from examples.loopback_langfuse import LoopbackLangfuse
 from krag_eval.cli import main
-from krag_eval.cli.app import app
+from krag_eval.cli.app import app_of
 
 ROOT = Path(__file__).parents[2]
 READMES = [ROOT / "README.md", ROOT / "README.ko.md"]
@@ -35,7 +35,7 @@ EXTRAS, URLS = PROJECT["optional-dependencies"], PROJECT["urls"]
 SOURCE = URLS["Source"]
 PICTURES = SOURCE.replace("github.com", "raw.githubusercontent.com")
 TARGETS = re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-COMMAND: Any = get_command(app)
+COMMAND: Any = get_command(app_of())
 NOT_EXECUTED = re.compile(r"<!-- not executed: \S.* -->\s*\Z")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from krag_eval.cli.app import app
+from krag_eval.cli.app import app_of
 from tests.support.command_line import Runner
 from tests.support.suggestion_cases import ALLOWED, CASES, brought_by, canonical, prepare
 from tests.support.suggestions import ROOT, Case, check_case, python_in, suggestions_in, suggestions_of, uncovered
@@ -52,7 +52,7 @@ FIELDS = {"gold", "queries", "types", "evalset", "corpus"}
 
 def test_what_the_command_line_says_is_no_python(command: Runner, tmp_path: Path) -> None:
     """The Python names of the options of each command must not appear, nor anything else that a shell cannot read."""
-    commands = get_command(app).commands  # type: ignore[attr-defined]
+    commands = get_command(app_of()).commands  # type: ignore[attr-defined]
     options = {
         name: {one.name for one in its.params if one.param_type_name == "option"} - FIELDS
         for name, its in commands.items()

@@ -245,6 +245,7 @@ def test_invariant_6_the_harmonic_mean_of_any_shares_lies_between_them() -> None
     assert ((np.minimum(one, other) <= mean) & (mean <= np.maximum(one, other))).all()
 
 
+@pytest.mark.full
 @nothing_may_match
 @given(RANDOMS, st.booleans())
 def test_invariant_7_the_gold_documents_highest_grade_first_score_exactly_1(rng: Random, only_itself: bool) -> None:

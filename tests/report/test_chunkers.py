@@ -252,6 +252,7 @@ def test_the_report_has_the_tables_and_the_parameters(tmp_path: Path) -> None:
         assert part in text, part
 
 
+@pytest.mark.full
 def test_the_plot_has_a_line_for_each_chunking(tmp_path: Path) -> None:
     result = usual()
     axes = result.plot().axes

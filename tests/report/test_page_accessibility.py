@@ -28,10 +28,10 @@ OPEN_ALL = "for (const part of document.querySelectorAll('details')) part.open =
 @pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
 def test_axe_finds_nothing(browser: Browser, tmp_path: Path, theme: Literal["light", "dark"], width: int) -> None:
     runs = {f"run {i}": evaluate_ids([["a"], ["b"], []], [["x"] * i + ["a"], ["b"], []], k=[1, 3]) for i in range(4)}
-    pair, many = tmp_path / "pair", tmp_path / "many"
-    pair.mkdir()
-    many.mkdir()
-    two, four = write_page(pair, shop(), pictures=True), write_page(many, build_report(runs))
+    pair, drawn, many = tmp_path / "pair", tmp_path / "drawn", tmp_path / "many"
+    for folder in (pair, drawn, many):
+        folder.mkdir()
+    two, four = write_page(pair, shop()), write_page(many, build_report(runs))
     chunkings = compare_chunkers(
         [{"id": "a", "text": "Closed on Sundays. Two days to Jeju. Returns are free."}],
         [{"id": "q1", "question": "days to Jeju", "gold": [{"doc_id": "a", "start": 19, "end": 35}]}],
@@ -43,7 +43,10 @@ def test_axe_finds_nothing(browser: Browser, tmp_path: Path, theme: Literal["lig
         bypass_csp=True, offline=True, color_scheme=theme, viewport={"width": width, "height": 900}
     )
     try:
-        views = [two, *(f"{two}#{part}" for part in (f"q={KOREAN}", "q=q-error", "queries?text=none"))]
+        views = [
+            write_page(drawn, shop(), pictures=True),
+            *(f"{two}#{part}" for part in (f"q={KOREAN}", "q=q-error", "queries?text=none")),
+        ]
         for address in [*views, four, four + "#n=1", chunkings.as_uri()]:
             page = context.new_page()
             page.goto(address)

@@ -133,7 +133,7 @@ def row_of(page: Page, query: str) -> list[str]:
 def test_causes_at_another_cut_off_are_those_of_python(page: Page) -> None:
     actual, predicted = with_sources(13, 200)
     result = evaluate(actual, predicted, k=4, match_method="containment")
-    result = replace(result, errors={query: "TimeoutError" for query in range(0, 200, 9)})
+    result = replace(result, errors=dict.fromkeys(range(0, 200, 9), "TimeoutError"))
     load(page, build_report({"only": result}))
     kinds: set[str] = set()
     for k in (1, 2, 3, 5, 6):
@@ -146,7 +146,7 @@ def test_causes_at_another_cut_off_are_those_of_python(page: Page) -> None:
         failed = [["retriever_error"] if query in result.errors else [] for query in range(200)]
         assert shown == [one or error for one, error in zip(by_query, failed, strict=True)]
         one_by_one = page.evaluate(
-            "() => EVERY.flatMap((q) => Array.from({ length: overview.nGold[q] }, (_, i) => causeAt(0, q, offsets[q] + i)))"
+            "EVERY.flatMap((q) => Array.from({ length: overview.nGold[q] }, (_, i) => causeAt(0, q, offsets[q] + i)))"
         )
         assert [[*CAUSES, FOUND][number] for number in one_by_one] == [*diagnosis.causes]
         kinds |= set(diagnosis.causes)
@@ -205,6 +205,7 @@ def test_without_metrics_of_ranks_nothing_is_carried() -> None:
         assert cut_off_columns(from_lists([["a"]], [[]], k=1)) is None
 
 
+@pytest.mark.full
 def test_the_judgments_add_little_to_a_page() -> None:
     report = many(10_000)
     with pytest.MonkeyPatch.context() as patched:

@@ -184,6 +184,7 @@ def test_descriptions_say_the_numbers() -> None:
     assert f"found: {two_systems().systems[0].diagnosis.n_found}" in drawn["causes"]
 
 
+@pytest.mark.full
 def test_ten_retrievers_with_hostile_names_have_ten_labels() -> None:
     report: Report = hostile()
     figures = plots_of(hostile)

@@ -80,6 +80,7 @@ def test_causes_differ_in_colour_or_in_hatching() -> None:
         assert first["hatch"] != second["hatch"] or distance(first["color"], second["color"]) >= LEAST, (one, other)
 
 
+@pytest.mark.full
 def test_hatching_reaches_the_picture() -> None:
     runs = {f"run {n}": evaluate_ids([["a"], ["b"]], [["a"], ["x"]], k=[1, 2]) for n in range(6)}
     svg = next(figure.svg for figure in figures_of(build_report(runs)) if figure.key == "hits")

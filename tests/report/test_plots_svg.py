@@ -42,6 +42,7 @@ def texts(svg: str) -> list[str]:
     return ["".join(element.itertext()) for element in ET.fromstring(svg).iter(f"{SVG}text")]
 
 
+@pytest.mark.full
 def test_there_are_no_styles_no_scripts_and_no_references_to_the_outside() -> None:
     for picture in pictures():
         for element in ET.fromstring(picture.svg).iter():
@@ -121,6 +122,7 @@ def test_the_same_report_gives_the_same_characters() -> None:
     assert figures_of(two_systems()) == pictures_of(two_systems)
 
 
+@pytest.mark.full
 def test_a_figure_that_is_drawn_again_gives_the_same_characters() -> None:
     for key, _, drawn in drawings_of(two_systems()):
         first, second = (as_svg(drawn.figure, key, "title", "words") for _ in range(2))

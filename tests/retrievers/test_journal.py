@@ -37,6 +37,7 @@ def test_a_journal_is_a_run_file_that_says_how_it_was_made(tmp_path: Path) -> No
     assert all(row.further == {} for row in read.rows.values())
 
 
+@pytest.mark.full
 def test_wherever_a_journal_was_cut_off_every_question_is_there_once_after_resuming(
     tmp_path: Path, whole: bytes
 ) -> None:

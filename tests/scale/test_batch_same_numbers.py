@@ -56,6 +56,7 @@ def test_rows_and_aggregates_are_those_of_evaluate_to_the_last_bit(how: dict[str
     assert everything(scorer.finalize(state, intervals=True)) == everything(expected)
 
 
+@pytest.mark.full
 @nothing_may_match
 @settings(max_examples=settings().max_examples // 4)
 @given(st.lists(st.integers(0, 400), max_size=6), st.randoms(use_true_random=False))

@@ -104,6 +104,7 @@ def test_any_split_merged_in_any_order_gives_the_same_bits(
         assert by_group(scorer, stored) == by_group(scorer, states) == EXPECTED
 
 
+@pytest.mark.full
 def test_large_groups_have_the_bits_of_their_queries_alone() -> None:
     times = 120  # more queries in a group than have a table of their values
     scorer = ColumnarScorer(5, by="model", match_method="id", metrics=["ndcg", "f1", custom], allow_repeated_ids=True)
@@ -153,6 +154,7 @@ def test_bad_rows_are_in_no_group() -> None:
         assert groups[model] == told(alone)
 
 
+@pytest.mark.full
 def test_every_query_may_be_a_group_of_its_own() -> None:
     n = 5_000
     ids = [f"q{number}" for number in range(n)]

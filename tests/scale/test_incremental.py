@@ -42,6 +42,7 @@ def records(result: EvaluationResult) -> Any:
     return result.to_dict(), result.intervals, result.groups.to_records(), result.n_queries
 
 
+@pytest.mark.full
 def test_the_result_and_the_rows_are_those_of_one_call_for_all_files(tmp_path: Path) -> None:
     for day in range(4):
         write_days(tmp_path / "logs", range(day, day + 1))

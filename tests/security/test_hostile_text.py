@@ -24,7 +24,7 @@ from krag_eval._utils.errors import warn
 from krag_eval._utils.formatting import escape_controls, one_line
 from krag_eval.analysis.gate import Policy, check_gate
 from krag_eval.analysis.label_audit.audit import audit_labels
-from krag_eval.cli.app import app
+from krag_eval.cli.app import app_of
 from tests.support.command_line import Runner
 from tests.support.marks import nothing_may_match
 
@@ -203,7 +203,7 @@ DATA = [["convert", RUN, "-", "--to", "jsonl"], ["diagnose", SET, RUN, "--out", 
 
 
 def test_every_command_is_attacked() -> None:
-    known = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    known = set(typer.main.get_command(app_of()).commands)  # type: ignore[attr-defined]
     assert known == {line[0] for line in COMMANDS} - {FILE}
 
 
@@ -258,7 +258,9 @@ def test_json_means_the_same_where_it_is_escaped(command: Runner, folder: Path) 
 IN_TURN = """
 import json, os, shutil, sys, tempfile
 from krag_eval.cli import main
-import krag_eval.cli.app, krag_eval.report, krag_eval.analysis.comparison, scipy.stats
+from krag_eval.cli.app import app_of
+import krag_eval.report, krag_eval.analysis.comparison, scipy.stats
+app_of()
 
 for line in json.loads(sys.argv[1]):
     copied = shutil.copytree(".", os.path.join(tempfile.mkdtemp(), "copy"))

@@ -35,10 +35,10 @@ def cut_off_columns(report: Report) -> dict[str, Any] | None:
 
     `names` are the metrics, with their parameters, `last` the deepest cut-off. For each system, the gold documents of
     all queries follow each other (`nGold` of the overview says how many each query has) with the best rank, 0 for
-    none, and the gain as a number in `gains`, relative to the highest of the query; with the cause of those that have no
-    rank, and what tells the cause at another cut-off, as `ranks_of_causes` says. The relevant ranks of query `i` are at
-    `start[i]` to `start[i + 1]`; `credit` is the number of the gain, -1 without credit. `steps` has the DCG down to
-    each rank of queries in which the assignment of ranks to gold documents is a choice.
+    none, the gain as a number in `gains`, relative to the highest of the query, and what tells the cause of a miss at
+    any cut-off (see `ranks_of_causes`). The relevant ranks of query `i` are at `start[i]` to `start[i + 1]`; `credit`
+    is the number of the gain, -1 without credit. `steps` has the DCG down to each rank of queries in which the
+    assignment of ranks to gold documents is a choice.
     """
     first = report.systems[0].detail
     keys = [key.partition("@") for key in first.values]
@@ -55,9 +55,7 @@ def cut_off_columns(report: Report) -> dict[str, Any] | None:
         "last": last,
         "dividesByK": settings.precision_denominator == "k",
         "gains": gains.tolist(),
-        "systems": [
-            _columns_of(system, ideal, gains) for system, ideal in zip(report.systems, ideals, strict=True)
-        ],
+        "systems": [_columns_of(system, ideal, gains) for system, ideal in zip(report.systems, ideals, strict=True)],
     }
 
 
@@ -80,7 +78,7 @@ def _columns_of(system: ReportedSystem, ideal: Ideal, gains: FloatArray) -> dict
 
 
 def _causes_of(system: ReportedSystem) -> dict[str, Any]:
-    """Return the cause of each gold document without a rank, and, where they tell another one, its two ranks of those."""
+    """Return the cause of gold documents without a rank, and where they matter, the ranks of `ranks_of_causes`."""
     rank = system.detail.judged.gold_rank
     without, same = ranks_of_causes(system.detail, system.diagnosis)
     causes = zip(system.diagnosis.causes, rank.tolist(), strict=True)
