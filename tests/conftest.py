@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
+import ssl
 from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
@@ -43,6 +45,14 @@ settings.register_profile("thorough", settings.get_profile("moderate"), max_exam
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "moderate")
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _certificates_are_read_once() -> Generator[None]:
+    """Each client of a server would read all of this machine's, and none here speaks TLS."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ssl, "create_default_context", functools.cache(ssl.create_default_context))
+        yield
 
 
 @pytest.fixture(scope="session")
