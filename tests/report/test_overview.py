@@ -95,6 +95,17 @@ def test_the_slice_that_lost_most_is_named_if_it_surely_lost() -> None:
     assert not any(text.startswith("Lost most") for text in texts(overview_of(pair({}, {"ru": 0.85})).facts))
 
 
+def test_names_that_are_written_from_right_to_left_leave_what_follows_in_its_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(globals(), "LANGUAGES", ("لغة <1>", "ko", "zh"))
+    (questions, first), (_, second) = by_language({}), by_language({"لغة <1>": 0.3})
+    runs = {name: run_of(name, found) for name, found in {"قديم": first, "جديد & 2": second}.items()}
+    page = page_of(build_report(runs, questions, by="language", k=2))
+    assert "Lost most: language = <bdi>لغة &lt;1&gt;</bdi>, mrr@2 of <bdi>جديد &amp; 2</bdi> -0.600 (" in page
+    assert '<p class="verdict bad"><bdi>جديد &amp; 2</bdi> is worse than <bdi>قديم</bdi>' in page
+
+
 def test_slices_that_differ_by_chance_are_not_named() -> None:
     said = overview_of(pair({"zh": 0.85}, {"zh": 0.8}))
     assert [text.split(":")[0] for text in texts(said.facts)] == ["Most misses of new"]

@@ -13,6 +13,7 @@ import itertools
 import json
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib import resources
@@ -51,22 +52,8 @@ if TYPE_CHECKING:
 
 # Each joined to one, in this order.
 SCRIPTS = (
-    "parts",
-    "data",
-    "dom",
-    "words",
-    "filters",
-    "metrics",
-    "list",
-    "documents",
-    "outcomes",
-    "labels",
-    "query",
-    "means",
-    "controls",
-    "keys",
-    "address",
-    "main",
+    *("parts", "data", "dom", "words", "filters", "metrics", "list", "documents"),
+    *("outcomes", "labels", "query", "means", "controls", "keys", "address", "main"),
 )
 STYLES = ("report", "overview", "list", "query", "labels", "means")
 _FOLDER = resources.files(__package__) / "templates"
@@ -96,7 +83,24 @@ def html_parts(report: Report) -> Iterator[str]:
         style=style,
         policy=policy(script, style),
         version=__version__,
+        isolated=_isolating(report),
     )
+
+
+def _isolating(report: Report) -> Callable[[str], str]:
+    """Return what marks, in a sentence of ours, the names of the report that are written from right to left.
+
+    Without the mark, what follows such a name would be read as a part of it: `-0.5` as `0.5-`, on its other side.
+    """
+    from markupsafe import Markup, escape
+
+    fields, slices = [*report.slices_by_field], [part.value or "" for part in report.slices]
+    names = {(report.evalset and report.evalset.name) or "", *fields, *slices, *(one.name for one in report.systems)}
+    leftward = [name for name in names if any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in name)]
+    if not leftward:
+        return lambda text: text
+    found = re.compile("|".join(re.escape(escape(printable(name))) for name in sorted(leftward, key=len, reverse=True)))
+    return lambda text: Markup(found.sub(lambda name: f"<bdi>{name[0]}</bdi>", escape(printable(text))))
 
 
 def template_of(name: str) -> Template:
