@@ -158,4 +158,4 @@ def test_memory_does_not_grow_with_the_number_of_rows(tmp_path: Path, ending: st
         tracemalloc.stop()
         return peak
 
-    assert peak(6_000) < 1.5 * peak(2_100)
+    assert peak(3_900) < 1.5 * peak(2_100)

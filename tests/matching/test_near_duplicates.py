@@ -49,7 +49,7 @@ def test_neither_blocks_nor_known_groups_change_the_groups(
 @pytest.mark.parametrize("language", ["en", "ru", "zh", "ar", "th"])
 def test_the_groups_of_real_questions_are_those_of_comparing_all_pairs(shared_data: Path, language: str) -> None:
     path = shared_data / "xquad" / f"xquad.{language}.json"
-    articles = json.loads(path.read_text(encoding="utf-8"))["data"][:4]
+    articles = json.loads(path.read_text(encoding="utf-8"))["data"][:2]
     texts = [row["question"] for article in articles for part in article["paragraphs"] for row in part["qas"]]
     found = group_near_duplicates(texts, 0.7)
     assert found == by_comparing_all(texts, 0.7)
