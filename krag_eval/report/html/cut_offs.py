@@ -84,7 +84,7 @@ def _causes_of(system: ReportedSystem) -> dict[str, Any]:
     causes = zip(system.diagnosis.causes, rank.tolist(), strict=True)
     return {
         "missed": [0 if at else CAUSE_NUMBERS[cause] for cause, at in causes],
-        "without": _where(without != rank, without),
+        "without": _where((rank > 1) & (without != rank), without),
         "same": _where(same > 0, same),
     }
 
