@@ -36,7 +36,7 @@ FIXTURES_OF_THE_FULL_SUITE = {"shared_data", "browser"}
 settings.register_profile(
     "moderate",
     deadline=None,
-    max_examples=60,
+    max_examples=40,
     derandomize=bool(os.environ.get("CI")),
     suppress_health_check=[HealthCheck.too_slow],
 )

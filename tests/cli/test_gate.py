@@ -45,6 +45,7 @@ def test_the_command_prints_a_table_and_its_exit_code_is_the_outcome(gate: Runne
     assert gate("gate set.jsonl new.jsonl --policy gate.toml")[0] == 0
 
 
+@pytest.mark.full
 def test_a_report_of_the_gate_begins_with_it(gate: Runner) -> None:
     write_policy('[gate]\nrequire = ["recall@1 >= 0.55"]\nno_drop = {"recall@1" = 0.02}\n')
     line = "gate set.jsonl new.jsonl --baseline old.jsonl --policy gate.toml --out gate.html"

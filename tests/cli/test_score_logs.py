@@ -250,6 +250,7 @@ def test_scores_by_group_are_printed_in_order(command: Runner) -> None:
     assert lines[title + 32] == "... and 10 more groups: --json FILE writes all"
 
 
+@pytest.mark.full
 def test_scores_by_group_are_written_as_json(command: Runner) -> None:
     write_groups(40)
     line = "score-logs grouped.parquet --match id -k 3 --workers 1 --by group --intervals --metrics mrr --json -"

@@ -162,6 +162,7 @@ def test_grades_are_those_of_the_documents_alone(rows: list[list[Any]]) -> None:
 
 
 @given(ROWS, ROWS)
+@pytest.mark.full
 def test_ids_matched_query_by_query_are_those_matched_all_together(
     gold: list[list[Any]], rows: list[list[Any]]
 ) -> None:

@@ -313,6 +313,7 @@ def test_a_wrong_input_is_named_and_never_run(inputs: dict[str, str], said: str,
     assert not list(checkout.rglob("made"))
 
 
+@pytest.mark.full
 def test_the_comment_of_10_000_questions_fits() -> None:
     draw = np.random.default_rng(0)
     runs = {}

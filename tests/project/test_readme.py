@@ -79,6 +79,11 @@ def name_of(page: Path) -> str:
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=name_of)
 every_checked_page = pytest.mark.parametrize("page", CHECKED, ids=name_of)
+# Their blocks take seconds each.
+LONG = {f"{name}.md" for name in ("answers", "chunkers", "estimate", "gate", "plots", "report", "stages")}
+every_page_to_run = pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[pytest.mark.full] * (page.name in LONG)) for page in CHECKED], ids=name_of
+)
 
 
 def executed(page: Path) -> Iterator[tuple[Block, str | None]]:
@@ -111,7 +116,7 @@ def langfuse_server(page: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Loo
         client.shutdown()
 
 
-@every_checked_page
+@every_page_to_run
 def test_python_blocks_run_in_order_and_print_what_the_page_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, langfuse_server: LoopbackLangfuse | None
 ) -> None:

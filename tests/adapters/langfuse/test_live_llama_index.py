@@ -74,6 +74,7 @@ def traced(provider: TracerProvider, make_client: Any) -> Langfuse:
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@pytest.mark.full
 def test_wire_many_queries_at_once_are_each_scored_at_their_own_observation(
     call: Callable[[list[str]], None], server: LoopbackLangfuse, traced: Langfuse
 ) -> None:
