@@ -92,15 +92,13 @@ def _isolating(report: Report) -> Callable[[str], str]:
 
     Without the mark, what follows such a name would be read as a part of it: `-0.5` as `0.5-`, on its other side.
     """
-    from markupsafe import Markup, escape
-
     fields, slices = [*report.slices_by_field], [part.value or "" for part in report.slices]
     names = {(report.evalset and report.evalset.name) or "", *fields, *slices, *(one.name for one in report.systems)}
     leftward = [name for name in names if any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in name)]
     if not leftward:
         return lambda text: text
-    found = re.compile("|".join(re.escape(escape(printable(name))) for name in sorted(leftward, key=len, reverse=True)))
-    return lambda text: Markup(found.sub(lambda name: f"<bdi>{name[0]}</bdi>", escape(printable(text))))
+    found = re.compile("|".join(map(re.escape, sorted(leftward, key=len, reverse=True))))
+    return lambda text: found.sub("\u2068\\g<0>\u2069", text)  # characters that isolate what is between them
 
 
 def template_of(name: str) -> Template:
