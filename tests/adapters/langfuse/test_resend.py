@@ -94,7 +94,7 @@ def test_it_names_what_was_rejected_and_why(resend: Runner, server: FaultyLangfu
 
 def test_it_gives_up_after_a_time_without_an_answer_and_says_what_waits(resend: Runner, server: FaultyLangfuse) -> None:
     server.choose = lambda number: BUSY
-    code, out, err = resend("langfuse-resend langfuse.outbox --timeout 0.5")
+    code, out, err = resend("langfuse-resend langfuse.outbox --timeout 2")
     assert (code, err) == (1, "")
     assert out.startswith(
         "langfuse.outbox: 0 sent, 3 waiting, 0 rejected\n3 scores have not reached Langfuse yet (HTTP"
