@@ -49,8 +49,8 @@ FUZZ_SECONDS ?= 60
 # Modules are compiled when they are first imported: most never are.
 PIP_OPTIONS := install -qq --no-input --disable-pip-version-check --no-compile
 PIP_INSTALL := -m pip $(PIP_OPTIONS)
-# $(call install-fast,FOLDER,ARGUMENTS): with the uv of .venv where there is one, which takes a fifth of the time; else,
-# and where uv is not told how packages are reached, with pip. As copies: NLTK opens no file with a second link.
+# $(call install-fast,FOLDER,ARGUMENTS): with the uv of .venv where there is one, which is several times as fast; else, and
+# where uv does not reach the packages, with pip. As copies: NLTK opens no file with a second link.
 install-fast = { [ -x $(RUN)/uv ] && $(RUN)/uv pip install -q --link-mode copy --python $(1)/bin/python $(2) 2>/dev/null; } || \
 	$(1)/bin/python $(PIP_INSTALL) $(2)
 EDITABLE := $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
@@ -209,7 +209,7 @@ test-all: ## Run the tests of `make test` on every supported Python found (on PA
 	@$(call on-each-python,$(SUPPORTED),$(MAKE) test VENV=".venv-$$version" PYTHON="$$found")
 
 # A test may skip itself here, and say so, where it is about a version that is not installed. Load is for `make test-full`.
-# Left out is what only has to do with packages that are here as they are in .venv.
+# Tests of packages whose versions are those of .venv are left out.
 .PHONY: test-matrix
 test-matrix: $(MATRIX_READY) ## Run the adapters' tests with the other versions of their frameworks.
 	@failed=; passed=; \

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.data import passages
 from benchmarks.harness import HEADINGS, CheckError, Row, check_equal
-from benchmarks.logs_child import METRICS, K, timed, write_logs
+from benchmarks.logs_child import METRICS, K, timed, write_logs, write_long
 from krag_eval import ColumnarScorer, evaluate, score_logs
 
 SIZES = (200_000, 1_000_000, 4_000_000)
@@ -35,6 +35,8 @@ MEMORY, SHARE = 600.0, 0.8
 """Asked for: megabytes of all processes, and ROUGE-L's rate beside `evaluate`."""
 RATE = 200_000
 """Asked for by id: queries per second and core."""
+RATE_LONG = 100_000
+"""The same with a row for each document, the join included."""
 MEMORY_OF_GROUPS, SHARE_OF_GROUPS, ROUNDS = 2000.0, 1 / 1.3, 3
 """Asked for with groups: megabytes, and the rate beside that without; of three rounds the least time counts."""
 
@@ -98,6 +100,20 @@ def rows(n_queries: int) -> Iterator[Row]:
     first = next(iter(values.values()))
     for what, others in values.items():
         check_equal(f"values with row groups and workers of {what}", others, first)
+
+
+def rows_in_long_form(n_queries: int) -> Iterator[Row]:
+    """The same queries with a row for each document, joined to their gold."""
+    with tempfile.TemporaryDirectory() as nested, tempfile.TemporaryDirectory() as folder:
+        logs, long = Path(nested) / "logs.parquet", Path(folder) / "long.parquet"
+        write_logs(logs, n_queries, 50_000)
+        write_long(logs, long)
+        outcome = scored(long, 1)
+        check_equal("values of long form", outcome["values"], scored(logs, 1)["values"])
+        work = f"{n_queries:,} queries in long form, workers=1"
+        note = f"{n_queries / outcome['cpu']:,.0f} a core; load {outcome['load']}"
+        asked = f"{RATE_LONG:,} queries/s"
+        yield Row(work=work, peer=asked, ours=outcome["cpu"], theirs=n_queries / RATE_LONG, asked=1.0, note=note)
 
 
 def rows_by_group(n_queries: int) -> Iterator[Row]:
@@ -171,7 +187,7 @@ def main() -> int:
         for row in (
             chain(*map(rows_by_group, sizes))
             if options.by
-            else chain(rouge(n_texts), texts(2 * n_texts), *map(rows, sizes))
+            else chain(rouge(n_texts), texts(2 * n_texts), *map(rows, sizes), rows_in_long_form(sizes[0]))
         ):
             shown = replace(row, asked=None) if options.smoke else row
             print("  ".join(filter(None, [*shown.cells(), shown.note])), flush=True)

@@ -83,11 +83,11 @@ def html_parts(report: Report) -> Iterator[str]:
         style=style,
         policy=policy(script, style),
         version=__version__,
-        isolated=_isolating(report),
+        isolated=isolating(report),
     )
 
 
-def _isolating(report: Report) -> Callable[[str], str]:
+def isolating(report: Report) -> Callable[[str], str]:
     """Return what marks, in a sentence of ours, the names of the report that are written from right to left.
 
     Without the mark, what follows such a name would be read as a part of it: `-0.5` as `0.5-`, on its other side.
@@ -97,7 +97,7 @@ def _isolating(report: Report) -> Callable[[str], str]:
     leftward = [name for name in names if any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in name)]
     if not leftward:
         return lambda text: text
-    found = re.compile("|".join(map(re.escape, sorted(leftward, key=len, reverse=True))))
+    found = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(leftward, key=len, reverse=True)))})(?!\w)")
     return lambda text: found.sub("\u2068\\g<0>\u2069", text)  # characters that isolate what is between them
 
 
