@@ -89,6 +89,7 @@ def test_a_process_that_is_killed_so_long_after_its_start_is_replaced(delay: flo
     assert len(killed) <= 1  # none if all was done before
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("n", [1, 3])
 def test_processes_that_are_killed_before_they_are_ready_are_replaced(n: int) -> None:
     with killing(n, 0) as killed:
@@ -105,6 +106,7 @@ def test_if_every_process_is_killed_before_it_is_ready_that_is_told_and_no_item_
     )
 
 
+@pytest.mark.full
 def test_an_item_that_kills_every_process_is_named() -> None:
     with pytest.raises(InvalidInputError, match=r"^Item 3: its process was killed 4 times\. The system does that if "):
         in_two(fatal_for_three)

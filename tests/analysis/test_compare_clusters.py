@@ -58,6 +58,7 @@ def test_rare_large_losses_make_nothing_better() -> None:
         assert row.outcome is not Outcome.BETTER
 
 
+@pytest.mark.full
 def test_clusters_keep_the_false_alarms_at_their_level() -> None:
     alarms: dict[str | None, int] = {None: 0, "clusters": 0}
     for seed in range(40):
@@ -135,6 +136,7 @@ def repeated(rng: np.random.Generator, n: int, of_run: float, hard: FloatArray) 
     return [scored(np.clip(hard + rng.normal() * of_run + rng.normal(size=len(hard)) * 0.05, 0, 1)) for _ in range(n)]
 
 
+@pytest.mark.full
 def test_a_system_compared_with_itself_stays_silent_although_its_runs_differ() -> None:
     alarms, first_alone = 0, 0
     for seed in range(30):

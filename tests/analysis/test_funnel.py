@@ -137,6 +137,7 @@ def check_many(seeds: range) -> None:
     assert {"kept", "below_k", "not_retrieved", "not_in_corpus", "lost_in:s1", "lost_in:s3"} <= seen.keys()
 
 
+@pytest.mark.full
 @nothing_may_match
 def test_fates_of_random_graphs_are_those_of_a_plain_set_computation() -> None:
     check_many(range(80))

@@ -213,6 +213,7 @@ def test_a_slice_that_is_low_by_chance_does_not_fail_a_gate_of_ten() -> None:
     assert "it misses the bound alone, but one of 11 requirements may do so by chance" in report.checks[1].found
 
 
+@pytest.mark.full
 def test_slices_that_are_alike_pass_together() -> None:
     evalset, run, baseline = ten_slices(3, 3, 3)
     report = check_gate(evalset, run, no_drop(0.05, 10), baseline=baseline)

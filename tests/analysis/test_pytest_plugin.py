@@ -78,6 +78,7 @@ def test_each_value_of_a_field_is_a_test(project: pytest.Pytester) -> None:
     assert "test_it[kind=long] PASSED" in text
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("marker", "said"),
     [
@@ -97,6 +98,7 @@ def test_wrong_markers_are_refused(project: pytest.Pytester, marker: str, said: 
     assert said in text
 
 
+@pytest.mark.full
 def test_missing_files_are_named(project: pytest.Pytester) -> None:
     marked(project, "k=5, min_recall=0.7")
     assert "there is no file" in outcome(project, "--retrieval-run", "nowhere.jsonl")[1]

@@ -43,6 +43,7 @@ def shop() -> Any:
     return sys.modules["shop"]
 
 
+@pytest.mark.full
 def test_chunks_become_a_report_and_a_page_beside_it(run: Runner, folder: Path) -> None:
     options = ["--samples", "4", "--e2e-limit", "3", "--k", "1,3", "--output", "report.json"]
     outcome = run("--corpus", "chunks.jsonl", "--llm", "shop:model", *options)

@@ -102,6 +102,7 @@ ELSEWHERE = {"langfuse-resend", "view"}  # beside what stands in for Langfuse; i
 MADE = {"run": ["words.jsonl", "letters.jsonl"], "convert": ["faq.jsonl"], "doctor": ["queue.jsonl"]}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=FAR.get(name, ())) for name in NAMES if name not in ELSEWHERE]
 )
@@ -142,6 +143,7 @@ def test_many_options_are_in_groups_and_flags_have_no_type() -> None:
     assert evaluate.index("\nMatching:") < evaluate.index("--match") < evaluate.index("\nScoring:")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [

@@ -42,6 +42,7 @@ class _Console(output._Console):
 LINES = re.compile(r"[-+.\d,()*=%─│]+")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("line", COMMANDS)
 def test_no_word_is_broken_at_60_columns(command: Runner, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
     Path("set.jsonl").write_text("".join(json.dumps(q.to_dict()) + "\n" for q in SET), encoding="utf-8")

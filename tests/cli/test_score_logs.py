@@ -113,6 +113,7 @@ def test_what_is_there_is_replaced_by_force_alone(run: Runner) -> None:
     assert pq.read_table("1.parquet").num_rows == 1200
 
 
+@pytest.mark.full
 def test_queries_that_come_twice_are_refused_or_allowed_with_an_option(command: Runner) -> None:
     write_rows(Path("logs.parquet"), [row("q"), row("q")], SCHEMA)
     outcome = command("score-logs logs.parquet --out 1.parquet")

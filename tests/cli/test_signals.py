@@ -144,6 +144,7 @@ def assert_whole(folder: Path) -> None:
     assert [path.name for path in folder.iterdir() if path.name.endswith(".tmp")] == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["version", "help", "evaluate"])
 def test_a_closed_pipe_ends_a_command_quietly_with_141(folder: Path, name: str) -> None:
     process = begin(folder, name)

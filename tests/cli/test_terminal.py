@@ -24,6 +24,7 @@ def whole(report: Report, width: int = 80) -> str:
     return out.getvalue()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("width", [40, 80, 133])
 @pytest.mark.parametrize("name", cases.REPORTS)
 def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:

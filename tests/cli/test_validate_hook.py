@@ -13,6 +13,7 @@ import pytest
 HOOKS = (Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("gold", "code"), [('["a"]', 0), ("[]", 1)])
 def test_the_hook_validates_the_set_that_its_arguments_name(tmp_path: Path, gold: str, code: int) -> None:
     path = tmp_path / "evalset.jsonl"

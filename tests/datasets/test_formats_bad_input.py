@@ -150,6 +150,7 @@ def test_a_file_may_come_from_any_editor(tmp_path: Path, name: str) -> None:
         assert read_evalset(path, format=name) == expected
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", [name for name in FORMATS if name not in OTHERS])
 def test_a_damaged_file_is_read_or_refused_and_nothing_else(tmp_path: Path, name: str) -> None:
     path = tmp_path / "x"

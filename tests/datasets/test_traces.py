@@ -347,6 +347,7 @@ def test_a_damaged_line_is_named_and_may_be_skipped(tmp_path: Path) -> None:
         assert (run.n_rejected, list(run.rows)) == (1, ["Q1"])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("shape", ["deep", "wide", "nested retrievers", "rerankers"])
 def test_huge_traces_end(shape: str, tmp_path: Path) -> None:
     deep = [span(n, n - 1) for n in range(2, 10_000)]

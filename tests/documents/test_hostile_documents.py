@@ -33,6 +33,10 @@ class Loud(str):
     def __bool__(self) -> bool:
         raise RuntimeError("no")
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """How hypothesis shows it, so that a failing example is shown with its own error."""
+        printer.text("Loud('a')")
+
 
 class Moody(dict[str, Any]):
     """A mapping whose `get` fails."""

@@ -142,6 +142,7 @@ def test_rouge_equals_rouge_score_with_its_own_tokenizer(kind: str, stem: bool) 
     assert sum(expected) > 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ROUGE)
 @pytest.mark.parametrize("name", ["words", "characters", "whitespace"])
 def test_rouge_equals_rouge_score_with_ours_on_many_scripts(kind: str, name: str) -> None:

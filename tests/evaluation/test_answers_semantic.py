@@ -86,6 +86,7 @@ def test_the_embedding_models_of_frameworks_are_read(model: object) -> None:
     assert f"emb:{type(model).__module__}.{type(model).__name__}" in result.signature
 
 
+@pytest.mark.full
 def test_a_real_encoder_knows_a_paraphrase_and_a_translation_from_another_matter() -> None:
     references = ["The delivery is late.", "배송이 늦습니다.", "Доставка опаздывает.", "送货晚了。"]
     near = ["Your parcel is delayed.", "택배가 지연되고 있습니다.", "Посылка задерживается.", "包裹延误了。"]

@@ -50,6 +50,7 @@ def test_the_bound_and_the_interval_are_the_exact_binomial_ones() -> None:
     assert calibrate([pair(9, True)] * 19 + [pair(9, False)], precision=0.79).threshold is None
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("n", [30, 60, 100])
 def test_what_is_chosen_reaches_the_target_in_19_of_20_cases(n: int) -> None:
     rng = np.random.default_rng(n)

@@ -29,6 +29,7 @@ def given(**options: Any) -> Bench:
     return given_to(retrieve, **options)
 
 
+@pytest.mark.full
 def test_a_retriever_that_fails_on_every_question_ends_the_bench_before_anything_is_paid_for() -> None:
     def down(question: str) -> list[str]:
         raise ConnectionError("the index is down")
@@ -39,6 +40,7 @@ def test_a_retriever_that_fails_on_every_question_ends_the_bench_before_anything
     assert not calls
 
 
+@pytest.mark.full
 def test_a_retriever_that_fails_on_some_is_warned_about() -> None:
     def sometimes(question: str) -> list[dict[str, Any]]:
         if "green" in question:

@@ -88,6 +88,7 @@ def test_texts_without_words_are_near_to_nothing() -> None:
     assert group_near_duplicates(["", "?!", "?!", " "]) == []
 
 
+@pytest.mark.full
 def test_thousands_of_questions_from_one_template_are_one_group() -> None:
     numbers = random.Random(0).sample(range(10_000), 2_000)
     texts = [f"What is the population of the city of place{n} in the year 2010?" for n in numbers]

@@ -28,6 +28,7 @@ def test_every_room_of_the_core_has_mutants_and_none_stands_twice() -> None:
     assert len(changes) == len(set(changes))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mutant", MUTANTS, ids=names)
 def test_a_mutant_can_still_be_made_and_is_other_code_that_python_reads(mutant: Mutant) -> None:
     right = (ROOT / mutant.file).read_text(encoding="utf-8")

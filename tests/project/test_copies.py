@@ -226,6 +226,7 @@ print(len(krag_eval.compare({"a": result, "b": result}).rows) > 0, result == pic
 """
 
 
+@pytest.mark.full
 def test_a_result_works_in_another_process() -> None:
     one = evaluated()
     content = pickle.dumps((one, front.build_report({"one": one})))

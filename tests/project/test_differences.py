@@ -144,12 +144,14 @@ PROGRAMS: dict[str, Callable[[Row], float]] = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("row", ROWS, ids=anchor)
 def test_our_number_is_the_one_on_the_page(row: Row) -> None:
     ours = row.our_outcome(row.our_call)
     assert is_shown_as(ours, row.our_number), f"krag_eval gives {ours}"
 
 
+@pytest.mark.full
 @pytest.mark.peer
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("row", [row for row in ROWS if row.program in PROGRAMS], ids=anchor)

@@ -253,6 +253,7 @@ def test_a_gate_and_its_comparison_score_as_the_policy_says(checkout: Path, api:
     assert job.summary.count("match:text") == 2
 
 
+@pytest.mark.full
 def test_a_push_is_judged_and_has_no_comment(checkout: Path, api: Comments) -> None:
     job = run_action(checkout, api, {"ref": "refs/heads/main"}, **COMPARE, arguments="--k 1 --metrics recall --by type")
     assert (job.code, job.outputs["status"], api.asked) == (0, "worse", [])

@@ -37,6 +37,7 @@ def test_what_is_copied_out_of_a_message_works(place: int, command: Runner) -> N
     check_case(CASES[place], message, command)
 
 
+@pytest.mark.full
 def test_every_suggestion_is_copied_by_a_case(command: Runner, tmp_path: Path) -> None:
     said: list[tuple[Case, str]] = []
     for place, case in enumerate(CASES):

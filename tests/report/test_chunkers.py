@@ -238,6 +238,7 @@ class WithKey:
         return [text[:60], text[60:]]
 
 
+@pytest.mark.full
 def test_credentials_of_a_chunker_stand_nowhere(tmp_path: Path) -> None:
     key = fake("chunker", 40)
     result = compared(chunkers={"mine": WithKey(key)})

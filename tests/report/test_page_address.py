@@ -242,6 +242,7 @@ def test_with_several_runs_the_list_shows_each(page: Page, tmp_path: Path) -> No
     assert "sort=run1" in page.url
 
 
+@pytest.mark.full
 def test_the_addresses_of_python_are_written_as_the_page_reads_them() -> None:
     assert door() == "#queries"
     assert door("causes") == "#causes"

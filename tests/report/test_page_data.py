@@ -90,6 +90,7 @@ def test_what_became_of_a_query_is_what_its_explanation_says() -> None:
         assert missed == ["never_retrieved"]
 
 
+@pytest.mark.full
 def test_the_parts_are_the_page() -> None:
     report = from_lists([["a"]], [["a"]])
     assert "".join(html_parts(report)) == html_page(report)

@@ -93,6 +93,7 @@ def test_where_there_is_nothing_to_draw_that_is_said() -> None:
             plot(ids)
 
 
+@pytest.mark.full
 def test_each_plot_says_what_it_shows_of_which_set_and_how_it_was_scored() -> None:
     report = with_slices()
     figures = {drawn.title: drawn.figure for _, _, drawn in drawings_of(report)}
@@ -120,6 +121,7 @@ def test_a_comparison_without_a_value_has_no_bars() -> None:
         plot_changes(build_report(results))
 
 
+@pytest.mark.full
 @nothing_may_match
 def test_a_run_that_failed_for_some_or_for_all_questions_has_its_curve() -> None:
     assert "over_size" in {key for key, _, _ in drawings_of(shop())}

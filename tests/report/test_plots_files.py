@@ -86,6 +86,7 @@ def _umask(folder: Path) -> int:
     return 0o666 & ~probe.stat().st_mode
 
 
+@pytest.mark.full
 def test_files_that_are_there_are_replaced_only_with_force(tmp_path: Path) -> None:
     (tmp_path / "causes.png").write_bytes(b"mine")
     with pytest.raises(InvalidInputError, match=r"already contains causes.png\. .* force=True\.$"):

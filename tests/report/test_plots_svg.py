@@ -55,6 +55,7 @@ def test_there_are_no_styles_no_scripts_and_no_references_to_the_outside() -> No
         assert not re.search(r"<(script|style|image|foreignObject|metadata|!)|\bon\w+=", picture.svg)
 
 
+@pytest.mark.full
 def test_every_reference_leads_to_an_id_and_no_id_stands_twice_in_a_page_of_all() -> None:
     ids: list[str] = []
     for picture in pictures():
@@ -118,6 +119,7 @@ def test_an_html_parser_reads_the_same_tree() -> None:
         assert [e.tag.rpartition("}")[2] for e in page.iter()][-1] == "p"
 
 
+@pytest.mark.full
 def test_the_same_report_gives_the_same_characters() -> None:
     assert figures_of(two_systems()) == pictures_of(two_systems)
 

@@ -29,6 +29,7 @@ def cells(table: Table) -> list[list[str]]:
     return [[shown(cell.text) for cell in row] for row in table.rows]
 
 
+@pytest.mark.full
 @REPORTS
 def test_markdown_shows_every_cell_as_it_is(name: str) -> None:
     report = cases.REPORTS[name]()

@@ -195,6 +195,7 @@ def test_an_index_that_lost_documents_is_told_by_its_canaries() -> None:
     assert set(alert.questions) <= {"q0", "q1", "q2", "q3", "q4"}
 
 
+@pytest.mark.full
 def test_a_cycle_of_the_day_is_no_change_if_the_season_is_known() -> None:
     source = Random(1)
     stream: list[dict[str, Any]] = []

@@ -112,6 +112,7 @@ def test_logs_are_scored_without_their_bad_rows_which_are_in_a_file(
     assert pq.read_table(out).column("query_id").to_pylist() == good([f"q{number}" for number in range(len(WHOLE))])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("workers", [1, 2])
 def test_one_bad_row_too_many_is_an_error_and_more_can_be_allowed_on_resuming(
     workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

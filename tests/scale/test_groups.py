@@ -276,6 +276,7 @@ def test_keys_are_values_of_one_name_and_tuples_of_a_list_of_names() -> None:
             groups["z"]
 
 
+@pytest.mark.full
 def test_results_are_exported_in_order_and_survive_pickling() -> None:
     scorer = ColumnarScorer((1, 3), by=BY, metrics=["mrr", "recall"], match_method="id")
     result = scorer.finalize(scorer.partial_state(BATCH), intervals=0.9)

@@ -55,6 +55,7 @@ def test_no_message_of_a_model_shows_one() -> None:
             assert leaked(str(error.value) + repr(error.value) + str(error.value.answer)) == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("model", [failing, talking])
 def test_generated_questions_and_their_journal_show_none(
     model: Callable[[], Callable[[str], str]], tmp_path: Path, caplog: pytest.LogCaptureFixture

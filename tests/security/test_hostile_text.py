@@ -207,6 +207,7 @@ def test_every_command_is_attacked() -> None:
     assert known == {line[0] for line in COMMANDS} - {FILE}
 
 
+@pytest.mark.full
 @nothing_may_match
 @pytest.mark.parametrize("line", COMMANDS, ids=lambda line: escape_controls(" ".join(line)))
 def test_nothing_steers_what_reads_a_pipe(command: Runner, folder: Path, line: list[str]) -> None:

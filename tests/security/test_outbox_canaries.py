@@ -94,6 +94,7 @@ def handler_of(client: Langfuse, **settings: Any) -> LangfuseScoreHandler:
     return LangfuseScoreHandler(client, **given, **settings)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("padding", range(96, 208, 16))
 def test_wire_no_answer_of_the_server_brings_one_wherever_it_is_cut_short(
     padding: int, server: FaultyLangfuse, client: Langfuse, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -170,6 +171,7 @@ def test_wire_metadata_holds_none_in_the_outbox_nor_at_the_server(
     assert leaks(repr(server.scores)) == []
 
 
+@pytest.mark.full
 def test_wire_langfuse_resend_prints_none(
     server: FaultyLangfuse, command: Runner, caplog: pytest.LogCaptureFixture
 ) -> None:

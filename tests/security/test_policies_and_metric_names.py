@@ -271,6 +271,7 @@ def ways() -> dict[str, Callable[[str], object]]:
     }
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("way", ways())
 def test_a_name_is_a_metric_or_refused_wherever_it_is_read(way: str) -> None:

@@ -51,6 +51,7 @@ def gate_of_slices(n_slices: int, drop: float, allowed: float, samples: int = 20
     return failed / samples, alone / samples, passed / samples
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("n_slices", [5, 10, 20])
 def test_equal_systems_fail_in_at_most_one_gate_of_twenty_whatever_the_number_of_slices(n_slices: int) -> None:
     failed, alone, _ = gate_of_slices(n_slices, 0.0, 0.0, samples=1_000)

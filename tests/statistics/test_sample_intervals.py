@@ -179,6 +179,7 @@ def test_intervals_of_large_samples_hold_the_truth_and_miss_on_both_sides(off: i
     assert max(below, above) <= 20
 
 
+@pytest.mark.full
 def test_micro_intervals_of_large_samples_hold_the_truth() -> None:
     rng = np.random.default_rng(5)
     population = counts_of_queries(50_000, rng)

@@ -69,6 +69,7 @@ def test_every_way_to_call_a_retriever_gives_the_scores_of_evaluate(mode: str, s
     assert by_question[asked[0]].name == shop.__name__
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mode", MODES)
 def test_of_200_concurrent_queries_each_is_scored_as_the_question_it_was(mode: str) -> None:
     recorder = Recorder()

@@ -73,6 +73,7 @@ def by_hand(question: str) -> list[Document]:
         return Shop().invoke(question)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("ours_first", [True, False])
 @pytest.mark.parametrize(("kind", "mode"), WAYS)
 def test_a_query_that_succeeds_in_the_end_is_one_query(kind: str, mode: str, ours_first: bool) -> None:

@@ -31,6 +31,7 @@ def test_the_usual_keys_are_known(gold: str, retrieved: str) -> None:
     assert [evaluator.invoke(row) for row in given] == rows_of_evaluate(10)
 
 
+@pytest.mark.full
 def test_it_works_in_batches_and_asynchronously() -> None:
     evaluator = retrieval_evaluator_runnable(**SETTINGS)
     given = [{"gold": GOLD[q], "retrieved": ranking(q)} for q in QUESTIONS]

@@ -109,6 +109,7 @@ def test_wire_sync_counts_and_logs_what_did_not_arrive(
     assert all(says in record.getMessage() for record in caplog.records)
 
 
+@pytest.mark.full
 @every_fault
 def test_wire_sync_raises_at_the_end_where_that_was_asked_for(
     answer: Any, says: str, server: LoopbackLangfuse, client: Langfuse

@@ -48,6 +48,7 @@ def test_wire_many_queries_at_once_are_each_scored_at_their_own_observation(
     assert sink.sent == len(server.scores)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_wire_one_langfuse_handler_a_request_can_be_followed(
     call: Call, server: LoopbackLangfuse, client: Langfuse

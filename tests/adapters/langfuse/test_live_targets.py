@@ -32,6 +32,7 @@ from tests.adapters.langfuse.retrievals import (
 from tests.adapters.langfuse.wire import by_target
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("call", [one_by_one, in_threads], ids=["invoke", "batch"])
 @pytest.mark.parametrize("ours_first", [True, False], ids=["ours first", "Langfuse first"])
 def test_wire_without_a_followed_handler_it_is_the_inner_one_of_the_current_spans(
@@ -66,6 +67,7 @@ def test_wire_a_retriever_inside_of_another_is_scored_at_its_own_observation(
     }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_wire_without_langfuse_s_handler_it_is_the_span_that_the_application_opened(
     call: Call, server: LoopbackLangfuse, client: Langfuse

@@ -261,6 +261,7 @@ def test_several_processes_write_to_one_file_and_one_of_them_sends(path: Path) -
         file.close()
 
 
+@pytest.mark.full
 @forks
 @pytest.mark.parametrize("n_put", [1, 17, 160, 400])
 def test_a_process_that_is_killed_while_it_writes_loses_nothing_and_holds_nothing(path: Path, n_put: int) -> None:
@@ -305,6 +306,7 @@ def copied(source: ScoreFile, path: Path) -> dict[str, bytes]:
     return contents
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("is_used_again", [False, True])
 def test_a_page_that_was_being_written_when_the_process_was_killed_is_no_damage_wherever_it_is_cut(
     path: Path, tmp_path: Path, is_used_again: bool

@@ -98,6 +98,7 @@ def test_wire_a_request_that_is_never_answered_does_not_hold_up_the_others(
         handler.close(0)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "answer",
     [

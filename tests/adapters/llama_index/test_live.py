@@ -78,6 +78,7 @@ def scripted_for(n: int, pauses: int = 0) -> tuple[Scripted, dict[str, list[dict
     return Scripted(answers, pauses), gold
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("tagged", [False, True], ids=["by text", "by tag"])
 @pytest.mark.parametrize("how", ["tasks", "threads"])
 def test_of_200_retrievals_at_once_each_has_the_score_of_its_own_list(how: str, tagged: bool) -> None:

@@ -91,6 +91,7 @@ def test_scores_are_events_of_their_spans_with_ids_of_their_own() -> None:
     assert len(set(ids)) == len(ids) == len(found)
 
 
+@pytest.mark.full
 def test_phoenix_gets_each_score_once_though_requests_fail_for_a_while(stand_in: StandIn) -> None:
     stand_in.answers = [(503, "busy"), (429, "slow down")]
     sink = PhoenixSink(stand_in.endpoint)
