@@ -29,14 +29,14 @@ class Server:
         self.endpoint = f"http://127.0.0.1:{port}"
 
     def get(self, path: str) -> Any:
-        with urllib.request.urlopen(f"{self.endpoint}{path}", timeout=30) as answer:
+        with urllib.request.urlopen(f"{self.endpoint}{path}", timeout=60) as answer:
             return json.load(answer)
 
     def post(self, path: str, body: object) -> Any:
         request = urllib.request.Request(
             f"{self.endpoint}{path}", json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)
 
     def spans(self, project: str, n: int) -> Any:

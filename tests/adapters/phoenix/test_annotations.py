@@ -90,7 +90,7 @@ def check(shop: Shop) -> None:
 
 
 def test_live_scores_are_written_where_the_spans_are(shop: Shop) -> None:
-    sink = PhoenixSink(shop.server.endpoint)
+    sink = PhoenixSink(shop.server.endpoint, timeout=60)
     scoring = RetrievalSpanProcessor(GOLD, sinks=[sink])
     shop.provider.add_span_processor(shop.exported)
     shop.provider.add_span_processor(scoring)
@@ -102,7 +102,7 @@ def test_live_scores_are_written_where_the_spans_are(shop: Shop) -> None:
 
 
 def test_scores_wait_for_spans_that_phoenix_does_not_have_yet(shop: Shop) -> None:
-    sink = PhoenixSink(shop.server.endpoint)
+    sink = PhoenixSink(shop.server.endpoint, timeout=60)
     scoring = RetrievalSpanProcessor(GOLD, sinks=[sink])
     late: list[Any] = []
     shop.provider.add_span_processor(scoring)
@@ -124,15 +124,15 @@ def test_exported_traces_are_scored_and_a_second_sending_overwrites(shop: Shop, 
     shop.ask()
     run = read_traces(exported(shop, tmp_path / "traces.json", 4), GOLD)
     assert evaluate_run(GOLD, run, 5)["session_recall@5"] == 0.5
-    sink = PhoenixSink(shop.server.endpoint)
+    sink = PhoenixSink(shop.server.endpoint, timeout=60)
     send_traces(run, GOLD, sinks=[sink])
     check(shop)
     n_rows = shop.n_rows()
     assert n_rows >= sink.counters.sent > 0
     other = EvalSet([{"id": "Q1", "question": "When?", "gold_chunk_ids": ["a"]}])
-    send_traces(run, GOLD, sinks=[PhoenixSink(shop.server.endpoint)])
+    send_traces(run, GOLD, sinks=[PhoenixSink(shop.server.endpoint, timeout=60)])
     assert shop.n_rows() == n_rows
-    send_traces(run, other, sinks=[PhoenixSink(shop.server.endpoint)])
+    send_traces(run, other, sinks=[PhoenixSink(shop.server.endpoint, timeout=60)])
     (root,) = (values for name, values in shop.annotations().items() if name.startswith("agent"))
     assert root["session_recall@5"] == 1.0
 
@@ -143,7 +143,7 @@ def test_many_sessions_arrive_whole(shop: Shop, tmp_path: Path) -> None:
     shop.provider.add_span_processor(shop.exported)
     play(shop.tracer, QUESTIONS)
     run = read_traces(exported(shop, tmp_path / "traces.json", len(kept.get_finished_spans())), QUESTIONS)
-    sink = PhoenixSink(shop.server.endpoint)
+    sink = PhoenixSink(shop.server.endpoint, timeout=60)
     send_traces(run, QUESTIONS, sinks=[sink])
     assert len(run) == len(QUESTIONS)
     assert (sink.counters.failed, sink.counters.waiting, sink.problems) == (0, 0, [])
