@@ -32,7 +32,9 @@ SPANS, DOCUMENTS = "span_annotations", "document_annotations"
 RELEVANCE = "krag_relevance"
 _IDS = re.compile("[0-9a-f]{32}-[0-9a-f]{16}")
 _SPAN_ID = re.compile(r"\b[0-9a-f]{16}\b")
-_AT_ONCE = 100
+# How many places (spans, and the documents of spans) wait before their scores are sent; how many scores are in a
+# request, unless one span has more.
+_PLACES_AT_ONCE, _ROWS_AT_ONCE = 200, 500
 # How often a span may be missing in Phoenix before its scores are given up, and how many scores wait for it.
 _MOST_TRIES, _MOST_WAITING = 10, 10_000
 _MOST_PROBLEMS = 20
@@ -197,7 +199,7 @@ class PhoenixSink(_SpanSink):
             result = {"score": float(is_relevant), "label": "relevant" if is_relevant else "not relevant"}
             documents[RELEVANCE, position] = {"name": RELEVANCE, "result": result, "document_position": position}
         self._wait(DOCUMENTS, target.span_id, documents)
-        if len(self._waiting) >= 2 * _AT_ONCE:
+        if len(self._waiting) >= _PLACES_AT_ONCE:
             self.flush()
 
     def _wait(self, path: str, span_id: str, rows: dict[tuple[str, int], dict[str, Any]]) -> None:
@@ -215,11 +217,9 @@ class PhoenixSink(_SpanSink):
         with self._sending:
             with self._lock:
                 left, self._waiting = self._waiting, {}
-            for path in (SPANS, DOCUMENTS):
-                places = [place for place in left if place[0] == path]
-                for start in range(0, len(places), _AT_ONCE):
-                    if time.monotonic() < end:
-                        self._send(path, {place: left.pop(place) for place in places[start : start + _AT_ONCE]})
+            for path, places in _requests(left):
+                if time.monotonic() < end:
+                    self._send(path, {place: left.pop(place) for place in places})
             self._keep(left)
             return not self._waiting
 
@@ -285,6 +285,21 @@ class PhoenixSink(_SpanSink):
         if len(self.problems) < _MOST_PROBLEMS:
             self.problems.append(f"{place[0]} of {place[1]}: {reason}")
             _LOG.warning("krag_eval: scores did not reach Phoenix: %s of %s: %s", *place, reason)
+
+
+def _requests(waiting: Mapping[_Place, _Waiting]) -> list[tuple[str, list[_Place]]]:
+    """The places whose annotations share a request: few enough for a slow server to answer in time."""
+    requests: list[tuple[str, list[_Place]]] = []
+    for path in (SPANS, DOCUMENTS):
+        n_rows = _ROWS_AT_ONCE + 1
+        for place in waiting:
+            if place[0] == path:
+                n_rows += len(waiting[place].rows)
+                if n_rows > _ROWS_AT_ONCE:
+                    requests.append((path, []))
+                    n_rows = len(waiting[place].rows)
+                requests[-1][1].append(place)
+    return requests
 
 
 def _is_temporary(error: BaseException) -> bool:

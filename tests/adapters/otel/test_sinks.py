@@ -25,13 +25,14 @@ class StandIn:
     def __init__(self) -> None:
         self.answers: list[tuple[int, str]] = []
         self.accepted: dict[tuple[Any, ...], float] = {}
-        self.n_requests = 0
+        self.n_requests = self.most_rows = 0
         stand_in = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 rows = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["data"]
                 stand_in.n_requests += 1
+                stand_in.most_rows = max(stand_in.most_rows, len(rows))
                 status, text = stand_in.answers.pop(0) if stand_in.answers else (200, "{}")
                 for row in rows if status == 200 else ():
                     key = row["span_id"], row["name"], row.get("document_position")
@@ -100,6 +101,15 @@ def test_phoenix_gets_each_score_once_though_requests_fail_for_a_while(stand_in:
     assert stand_in.accepted[span_id, "recall@1", None] == 0.0
     assert [stand_in.accepted[span_id, "krag_relevance", rank] for rank in (0, 1)] == [0.0, 1.0]
     assert (sink.counters.sent, sink.counters.waiting, sink.counters.failed) == (len(stand_in.accepted), 0, 0)
+
+
+def test_a_slow_server_gets_few_scores_in_a_request(stand_in: StandIn) -> None:
+    sink = PhoenixSink(stand_in.endpoint)
+    ask(RetrievalSpanProcessor(GOLD, k=range(1, 13), sinks=[sink]), n=30)
+    n_scores = len(stand_in.accepted)
+    assert sink.counters.sent == n_scores > 30 * 12 * 5
+    assert 300 < stand_in.most_rows <= 500
+    assert n_scores / 500 < stand_in.n_requests < 2 * n_scores / 300
 
 
 def test_scores_of_a_span_that_never_comes_are_given_up_and_counted(stand_in: StandIn) -> None:
