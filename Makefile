@@ -321,7 +321,7 @@ lock: $(READY) ## Write the locks anew from pyproject.toml and requirements/*.in
 	@$(LOCK) --extra all pyproject.toml requirements/dev.in -o requirements/dev.txt
 	@$(LOCK) -c requirements/dev.txt --extra all pyproject.toml requirements/test.in -o requirements/test.txt
 	@$(LOCK) -c requirements/dev.txt --extra demo pyproject.toml requirements/demo.in -o requirements/demo.txt
-	@$(LOCK) -c requirements/dev.txt --extra ko --extra report pyproject.toml requirements/peers.in -o requirements/peers.txt
+	@$(LOCK) -c requirements/dev.txt --extra duckdb --extra ko --extra report pyproject.toml requirements/peers.in -o requirements/peers.txt
 	@$(LOCK) --no-deps requirements/peers-nodeps.in -o requirements/peers-nodeps.txt
 	@for name in $(MATRIX); do \
 		override=requirements/matrix-$$name.override; \

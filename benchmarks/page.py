@@ -187,6 +187,14 @@ appear twice, checks each field and makes questions and rankings. With orjson in
 read rankings with texts about 1.2 times as fast, which is not worth a dependency.
 """,
     ),
+    "logs": _Section(
+        "Score Parquet files",
+        """\
+`score_logs` with one worker. Texts are compared with `evaluate` of the same strings in lists: reading Parquet and
+writing the values of each query is part of our time, and not of the other. Rankings by id are scored in a process of
+their own; the figures are seconds of all its processors, compared with the rate that we aim at.
+""",
+    ),
     "report": _Section(
         "Write and open a report",
         """\
@@ -200,8 +208,8 @@ address to the drawn list, best of three, where Chromium and playwright are inst
 _LIMITS = """\
 ## How far each line is from its limit
 
-A limit is what nobody can avoid in Python: to read each object once, to copy the texts, or to call the library that
-splits them. It is measured in the same run. The last column is our time divided by the limit.
+A limit is what nobody can avoid in Python: to read each object once, to copy the texts, to decode the file, or to call
+the library that splits or sorts. It is measured in the same run. The last column is our time divided by the limit.
 
 """
 _NATIVE = """\

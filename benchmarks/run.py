@@ -19,6 +19,7 @@ from benchmarks import (
     ids,
     imports,
     korean,
+    logs,
     memory,
     page,
     readers,
@@ -46,6 +47,7 @@ TOPICS: dict[str, Topic] = {
     "runner": runner.run,
     "compare": comparing.run,
     "readers": readers.run,
+    "logs": logs.run,
     "report": report_load.run,
     "import": imports.run,
 }
