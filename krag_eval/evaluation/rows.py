@@ -218,7 +218,9 @@ def read_field(row: object, name: str, works_with: str | None = None) -> Any:
     value = row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
     if value is not None:
         return value
-    names = sorted(map(str, row if isinstance(row, Mapping) else getattr(row, "__dict__", ())))
+    keys = getattr(row, "keys", None)  # DSPy's examples have keys, and are no mappings
+    public = (name for name in getattr(row, "__dict__", ()) if not name.startswith("_"))
+    names = sorted(map(str, keys() if callable(keys) else public))
     if row is None:
         found = f"There is no row to read {name!r} from: it is None."
     elif name in names:

@@ -158,7 +158,8 @@ def test_threads_share_a_scorer() -> None:
     ("row", "said"),
     [
         ({"answer": 1, "documents": 2}, "The row has no field 'gold': it has 'answer', 'documents'."),
-        (SimpleNamespace(answer=1), "The row has no field 'gold': it has 'answer'."),
+        (SimpleNamespace(answer=1, _store={}), "The row has no field 'gold': it has 'answer'."),
+        (SimpleNamespace(_store={}, keys=lambda: ["answer"]), "The row has no field 'gold': it has 'answer'."),
         ({}, "The row has no field 'gold': it is empty."),
         ({"gold": None}, "The field 'gold' of the row is None."),
         (None, "There is no row to read 'gold' from: it is None."),

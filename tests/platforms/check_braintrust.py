@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from run import recipe  # type: ignore[import-not-found]
+from run import assert_names_field, recipe  # type: ignore[import-not-found]
 
-rows = [{"input": "When?", "expected": ["d1", "d2"]}, {"input": "Where?", "expected": ["d7"]}]
+rows = [{"input": "When?", "expected": ["d1", "d2"]}, {"input": "Where?", "expected": ["d7"]}, {"input": "Who?"}]
 result = import_module("braintrust").Eval(
     "shop",
     data=lambda: rows,
@@ -17,3 +17,4 @@ result = import_module("braintrust").Eval(
 )
 means = {name: score.score for name, score in result.summary.scores.items()}
 assert means == {"recall_at_5": 0.75, "mrr_at_5": 0.75}, means
+assert_names_field("expected", lambda: [row.metadata for row in result.results if row.input == "Who?"])

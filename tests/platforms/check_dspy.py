@@ -6,7 +6,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from run import recipe  # type: ignore[import-not-found]
+from run import assert_names_field, recipe  # type: ignore[import-not-found]
 
 dspy: Any = import_module("dspy")
 
@@ -17,5 +17,8 @@ class Search(dspy.Module):  # type: ignore[misc]
 
 
 examples = [dspy.Example(question="When?", gold=gold).with_inputs("question") for gold in (["d1", "d2"], ["d7"])]
-score = dspy.Evaluate(devset=examples, metric=recipe("dspy").recall, display_progress=False)(Search()).score
+metric = recipe("dspy").recall
+score = dspy.Evaluate(devset=examples, metric=metric, display_progress=False)(Search()).score
 assert score == 75, score
+assert_names_field("gold", metric, dspy.Example(golds=["d1"]), dspy.Prediction(retrieved=[]))
+assert_names_field("retrieved", metric, examples[0], dspy.Prediction(answer="Soon."))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from run import recipe  # type: ignore[import-not-found]
+from run import assert_names_field, recipe  # type: ignore[import-not-found]
 
 haystack = import_module("haystack")
 pipeline = haystack.Pipeline()
@@ -15,3 +15,4 @@ documents = [haystack.Document(id="d7", content="Closed."), haystack.Document(id
 for one in (pipeline, again):
     scores = one.run({"scorer": {"gold": ["d1", "d2"], "documents": documents}})["scorer"]["scores"]
     assert (scores["recall@2"], scores["mrr@2"]) == (0.5, 0.5), scores
+assert_names_field("gold", pipeline.run, {"scorer": {"gold": None, "documents": documents}})

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from run import free_port, recipe, serving, take_picture  # type: ignore[import-not-found]
+from run import assert_names_field, free_port, recipe, serving, take_picture  # type: ignore[import-not-found]
 
 inspect_ai = import_module("inspect_ai")
 sample = import_module("inspect_ai.dataset").Sample
@@ -26,9 +26,16 @@ def search() -> Any:
 
 
 samples = [sample(input="When?", target=["d1", "d2"]), sample(input="Where?", target=["d7"])]
-task = inspect_ai.Task(dataset=samples, solver=search(), scorer=recipe("inspect_ai").retrieval())
+scorer = recipe("inspect_ai").retrieval
 with tempfile.TemporaryDirectory() as folder:
-    log = inspect_ai.eval(task, model=None, log_dir=folder, display="none")[0]
+
+    def run(samples: list[Any], solver: list[Any]) -> Any:
+        task = inspect_ai.Task(dataset=samples, solver=solver, scorer=scorer())
+        return inspect_ai.eval(task, model=None, log_dir=folder, display="none")[0]
+
+    assert_names_field("target", lambda: run([sample(input="Who?")], [search()]).error.message)
+    assert_names_field("retrieved", lambda: run(samples, []).error.message)
+    log = run(samples, [search()])
     assert log.status == "success", log.error
     means = {score.name: score.metrics["mean"].value for score in log.results.scores}
     assert means == {"recall_at_5": 0.75, "mrr_at_5": 0.75}, means

@@ -3,7 +3,21 @@
 
 from __future__ import annotations
 
-from run import recipe  # type: ignore[import-not-found]
+import asyncio
+import tempfile
+from importlib import import_module
 
-result = recipe("ragas").recall.score(gold=["d1", "d2"], retrieved=["d7", "d1"])
-assert result.value == 0.5, result
+from run import assert_names_field, recipe  # type: ignore[import-not-found]
+
+retrieval = recipe("ragas").retrieval
+with tempfile.TemporaryDirectory() as folder:
+    dataset = import_module("ragas").Dataset(name="questions", backend="local/jsonl", root_dir=folder)
+    for question, gold in (("When?", ["d1", "d2"]), ("Where?", ["d7"]), ("None?", [])):
+        dataset.append({"question": question, "gold": gold, "retrieved": ["d7", "d1"]})
+    dataset.save()
+    dataset.reload()
+    rows = {row["question"]: row for row in asyncio.run(retrieval.arun(dataset))}
+scores = {question: (row.get("recall_at_5"), row.get("mrr_at_5")) for question, row in rows.items()}
+assert scores == {"When?": (0.5, 0.5), "Where?": (1.0, 1.0), "None?": (None, None)}, scores
+for lacking in ("gold", "retrieved"):
+    assert_names_field(lacking, lambda row: asyncio.run(retrieval(row)), {**dict(dataset[0]), lacking: None})

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from importlib import import_module
 
-from run import recipe  # type: ignore[import-not-found]
+from run import assert_names_field, recipe  # type: ignore[import-not-found]
 
 weave = import_module("weave")
 
@@ -17,6 +17,8 @@ def search(question: str) -> list[str]:
 
 
 rows = [{"question": "When?", "expected": ["d1", "d2"]}, {"question": "Where?", "expected": ["d7"]}]
-evaluation = weave.Evaluation(dataset=rows, scorers=[recipe("weave").retrieval])
+retrieval = recipe("weave").retrieval
+evaluation = weave.Evaluation(dataset=rows, scorers=[retrieval])
 summary = asyncio.run(evaluation.evaluate(search))
 assert summary["retrieval"] == {"recall_at_5": {"mean": 0.75}, "mrr_at_5": {"mean": 0.75}}, summary
+assert_names_field("expected", retrieval, ["d7"], question="Who?")

@@ -29,8 +29,9 @@ def test_a_recipe_has_at_most_ten_lines_and_the_versions_of_the_table(name: str)
     versions = [f"{package} {version}" for package, version in pinned]
     assert all(version in table for version in versions)
     named = re.findall(r'read_field\([^)]*"([\w-]+ [\d.]+)"\)', recipes()[name])
-    assert recipes()[name].count("read_field(") == len(named)
+    assert 0 < recipes()[name].count("read_field(") == len(named)
     assert set(named) <= set(versions)
+    assert "assert_names_field(" in checks()[name].read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", [pytest.param("haystack", marks=pytest.mark.full), "promptfoo"])
