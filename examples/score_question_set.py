@@ -213,9 +213,12 @@ def print_table(title: str, rows: list[list[str]], notes: list[str]) -> None:
 
 
 def to_markdown(title: str, rows: list[list[str]], notes: list[str]) -> str:
-    """The same table for a page."""
-    header = ["chunking", "retriever", *(f"{method} {key.replace('recall', '')}" for method, key in COLUMNS)]
-    lines = [header, ["---", "---", *("--:" for _ in COLUMNS)], *rows]
+    """The same values for a page, with a row for each way of matching: so many columns would not fit."""
+    per_method = [key.replace("recall", "") for method, key in COLUMNS if method == "id"]
+    lines = [["match", "chunking", "retriever", *per_method], [*["---"] * 3, *["--:"] * len(per_method)]]
+    for place, method in enumerate(METHODS):
+        start = 2 + place * len(per_method)
+        lines += [[method, *row[:2], *row[start : start + len(per_method)]] for row in rows]
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return f"### {title}\n\n{table}\n\n" + "\n".join(f"* {note}" for note in notes) + "\n"
 

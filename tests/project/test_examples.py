@@ -55,7 +55,12 @@ def rows_of(markdown: Path) -> dict[tuple[str, str], dict[tuple[str, str], float
     """The values of a written table by (chunking, retriever) and (method, key)."""
     table = [line for line in markdown.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table[2:]]
-    return {(row[0], row[1]): dict(zip(COLUMNS, map(float, row[2:]), strict=True)) for row in cells}
+    keys = [key for method, key in COLUMNS if method == "id"]
+    found: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
+    for method, chunking, retriever, *values in cells:
+        of_method = dict(zip([(method, key) for key in keys], map(float, values), strict=True))
+        found.setdefault((chunking, retriever), {}).update(of_method)
+    return found
 
 
 @pytest.mark.parametrize(
