@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
+from enum import Enum
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
@@ -19,6 +21,24 @@ def json_text(value: object, **options: Any) -> str:
     """Return a value as JSON that can be written as UTF-8; `options` are those of `json.dumps`."""
     # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
     return json.dumps(value, ensure_ascii=False, **options).encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def as_plain(value: Any) -> Any:
+    """Return a value of a result as JSON has it: records are dicts, tuples are lists."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {name: as_plain(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_plain(inner) for inner in value]
+    if isinstance(value, Enum):
+        return value.value
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def plain_fields(holder: object, *names: str) -> dict[str, Any]:
+    """Return attributes of a result by their names, as JSON has them."""
+    return {name: as_plain(getattr(holder, name)) for name in names}
 
 
 def data_frame(rows: Any, needed_by: str, **options: Any) -> pd.DataFrame:

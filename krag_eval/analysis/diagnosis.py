@@ -16,7 +16,7 @@ from krag_eval._utils.checks import check_threshold
 from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval._utils.formatting import format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields
-from krag_eval._utils.serialization import Tabular, data_frame
+from krag_eval._utils.serialization import Tabular, data_frame, plain_fields
 from krag_eval.documents.columns import runs
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import reader_of, split_pair
@@ -100,26 +100,12 @@ class Miss:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the miss as one flat dict without `n_alternatives` of 1, and without `share` and `search` of None."""
-        alternatives = {"n_alternatives": self.n_alternatives} if self.n_alternatives > 1 else {}
-        return (
-            alternatives
-            | ({} if self.search is None else {"search": self.search})
-            | ({} if self.share is None else {"share": self.share})
-            | {
-                "query_index": self.query_index,
-                "query_id": self.query_id,
-                "query": self.query,
-                "gold_index": self.gold_index,
-                "gold_id": self.gold.id,
-                "gold_text": self.gold.text,
-                "cause": self.cause,
-                "rank": self.rank,
-                "near_rank": self.near_rank,
-                "similarity": self.similarity,
-                "near_id": self.near.id if self.near is not None else None,
-                "near_text": self.near.text if self.near is not None else None,
-            }
-        )
+        row: dict[str, Any] = {"n_alternatives": self.n_alternatives} if self.n_alternatives > 1 else {}
+        row |= {name: value for name in ("search", "share") if (value := getattr(self, name)) is not None}
+        row |= plain_fields(self, "query_index", "query_id", "query", "gold_index")
+        row |= {"gold_id": self.gold.id, "gold_text": self.gold.text}
+        row |= plain_fields(self, "cause", "rank", "near_rank", "similarity")
+        return row | {"near_id": getattr(self.near, "id", None), "near_text": getattr(self.near, "text", None)}
 
     @property
     def reason(self) -> str:
@@ -207,15 +193,7 @@ class Diagnosis(Tabular, ComparedByFields):
 
     def to_dict(self) -> dict[str, Any]:
         """Return counts, ceilings and every miss, ready for JSON."""
-        return {
-            "signature": self.signature,
-            "k": self.k,
-            "n_gold": self.n_gold,
-            "n_found": self.n_found,
-            "counts": self.counts,
-            "ceilings": asdict(self.ceilings),
-            "misses": [miss.to_dict() for miss in self.misses],
-        }
+        return plain_fields(self, "signature", "k", "n_gold", "n_found", "counts", "ceilings", "misses")
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per missed gold document, with its cause. Needs pandas."""

@@ -6,7 +6,7 @@ import functools
 import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
 
@@ -16,7 +16,7 @@ from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval._utils.formatting import aligned, format_percent, format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields
-from krag_eval._utils.serialization import data_frame
+from krag_eval._utils.serialization import data_frame, plain_fields
 from krag_eval._utils.suggestions import check_names
 from krag_eval.analysis.comparison.systems import Slice, slices_of, some
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, RunRow, as_evalset
@@ -173,20 +173,16 @@ class Funnel(ComparedByFields):
 
     def to_dict(self) -> dict[str, Any]:
         """Return counts, shares and questions by fate, the stages and the slices, ready for JSON."""
-        totals = ("k", "signature", "recall", "n_needs", "n_failed_needs")
         fates = {
             fate: {"needs": self.counts[fate], "share": self.total.shares[fate], "questions": list(ids)}
             for fate, ids in self.questions.items()
         }
         return {
             "run": self.name,
-            **{name: getattr(self, name) for name in totals},
+            **plain_fields(self, "k", "signature", "recall", "n_needs", "n_failed_needs"),
             "n_questions": self.total.n_questions,
             "fates": fates,
-            "stages": [asdict(stage) for stage in self.stages],
-            "slices": [asdict(part) for part in self.slices],
-            "errors": dict(self.errors),
-            "notes": list(self.notes),
+            **plain_fields(self, "stages", "slices", "errors", "notes"),
         }
 
     def to_pandas(self) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, partial
 from typing import Any
@@ -19,6 +19,7 @@ from krag_eval._utils.checks import as_number, check_count, check_kind, check_pa
 from krag_eval._utils.errors import InvalidInputError, did_you_mean, show, with_name
 from krag_eval._utils.files.io import read_whole
 from krag_eval._utils.formatting import as_code, format_value, number_of, one_line
+from krag_eval._utils.serialization import plain_fields
 from krag_eval.analysis.comparison.compare import is_lower_better
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.datasets.run import check_run
@@ -71,7 +72,7 @@ class Check:
 
     def to_dict(self) -> dict[str, str | int | None]:
         """Return the check as one flat dict."""
-        return asdict(self) | {"status": str(self.status)}
+        return plain_fields(self, *self.__slots__)
 
 
 # A key, an end of its interval or its observed value, a sign, a number.
@@ -326,16 +327,8 @@ class GateReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
-        return {
-            "status": str(self.status),
-            "exit_code": self.exit_code,
-            "run": self.run,
-            "baseline": self.baseline,
-            "n_queries": self.n_queries,
-            "inconclusive": self.inconclusive,
-            "checks": [check.to_dict() for check in self.checks],
-            "signature": self.signature,
-        }
+        names = ("status", "exit_code", "run", "baseline", "n_queries", "inconclusive", "checks", "signature")
+        return plain_fields(self, *names)
 
     def sorted_checks(self) -> list[Check]:
         """Return the checks, those that failed first, then the undecided ones."""
@@ -445,9 +438,7 @@ def _figures(part: EvalSet, run: Run, result: EvaluationResult) -> dict[str, flo
     return {
         "error_rate": len(result.errors) / len(part),
         "missing_rate": len(run.missing(part)) / len(part),
-        "latency_p50": latency.p50 if latency else None,
-        "latency_p95": latency.p95 if latency else None,
-        "latency_p99": latency.p99 if latency else None,
+        **{f"latency_{share}": getattr(latency, share, None) for share in ("p50", "p95", "p99")},
         "no_answer_empty_share": result.no_answer.empty_share,
     }
 

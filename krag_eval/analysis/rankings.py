@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.formatting import format_interval, format_percent, format_value, number_of, one_line
+from krag_eval._utils.serialization import plain_fields
 from krag_eval.analysis.comparison.systems import some
 from krag_eval.datasets import Run
 from krag_eval.datasets.run import as_run
@@ -57,7 +58,7 @@ class RankingComparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
-        return asdict(self) | {"lost_share": self.lost_share}
+        return plain_fields(self, *self.__slots__, "lost_share")
 
     def __repr__(self) -> str:
         of = f"({format_interval(self.interval)}) of {number_of(len(self.overlaps), 'question')}"

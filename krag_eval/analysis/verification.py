@@ -14,6 +14,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.errors import InvalidInputError, needing
 from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.serialization import plain_fields
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.documents.columns import Side
 from krag_eval.evaluation.results import EvaluationResult
@@ -87,9 +88,7 @@ class Verification(ComparedByFields):
             "largest_difference": self.largest.difference,
             "n_queries": self.n_queries,
             "measures": [dict(zip(_COLUMNS, astuple(row), strict=True)) for row in self.rows],
-            "notes": list(self.notes),
-            "versions": dict(self.versions),
-            "signature": self.signature,
+            **plain_fields(self, "notes", "versions", "signature"),
         }
 
     @property

@@ -24,7 +24,7 @@ from krag_eval._utils.formatting import (
     shorten,
 )
 from krag_eval._utils.objects import ComparedByFields
-from krag_eval._utils.serialization import Tabular, data_frame, json_text
+from krag_eval._utils.serialization import Tabular, data_frame, json_text, plain_fields
 from krag_eval.metrics.names import as_key
 from krag_eval.statistics.significance import letters
 
@@ -331,18 +331,8 @@ class Comparison(Tabular, ComparedByFields):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
-        return {
-            **{field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name not in _KEPT},
-            "systems": list(self.systems),
-            "keys": list(self.keys),
-            "rows": [row.to_dict() for row in self.rows],
-            "pairs": [row.to_dict() for row in self.pairs],
-            "letters": self.letters,
-            "slices": [row.to_dict() for row in self.slices],
-            "worst_slices": {system: row.to_dict() for system, row in self.worst_slices.items()},
-            "transitions": [transition.to_dict() for transition in self.transitions],
-            "errors": dict(self.errors),
-        }
+        names = [field.name for field in dataclasses.fields(self) if field.name not in _KEPT]
+        return plain_fields(self, *names, "letters", "worst_slices")
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return everything as JSON."""
