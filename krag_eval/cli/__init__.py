@@ -8,7 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from typing import NoReturn, TextIO
+from typing import TextIO
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError, KragEvalWarning, MissingDependencyError
 from krag_eval._utils.formatting import escape_controls
@@ -30,7 +30,8 @@ def main() -> None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - until the process ends
     try:
         if sys.argv[1:] == ["--version"]:  # without the time that importing the commands takes
-            _run(_show_version)
+            _run(lambda: print(f"krag-eval {__version__}"))
+            return
         try:
             from krag_eval.cli.app import COMMANDS, app_of
 
@@ -63,12 +64,6 @@ _ISSUES = "https://github.com/krag-eval/krag-eval/issues"
 def _say(text: str, *, is_line: bool = False) -> None:
     """Print to stderr what may contain foreign text, which cannot pretend to be a line of its own."""
     print(escape_controls(text.replace("\n", "\\n") if is_line else text), file=sys.stderr)
-
-
-def _show_version() -> NoReturn:
-    """Print the version, and exit."""
-    print(f"krag-eval {__version__}")
-    sys.exit(0)
 
 
 def _run(app: Callable[[], object]) -> None:

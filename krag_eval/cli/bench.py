@@ -11,7 +11,7 @@ from krag_eval._utils.formatting import format_value
 from krag_eval.cli.files import FileOptions
 from krag_eval.cli.loading import load_embeddings, load_llm, load_object
 from krag_eval.cli.options import cut_offs_option, parse_cut_offs, parse_names, parse_threshold
-from krag_eval.cli.output import Bars, console, notes, print_report, stopping
+from krag_eval.cli.output import Bars, console, notes, print_report, print_written, stopping
 from krag_eval.cli.run import parse_parameters
 from krag_eval.llm.bench import Bench, run_bench
 from krag_eval.llm.bench.bench import CUT_OFFS, EVALSET_FILE
@@ -129,9 +129,7 @@ def _print(outcome: Bench, targets: Sequence[Path], folder: Path | None, force: 
     print_report(outcome.report, only=_IN_SHORT if targets else None)
     if targets:
         console().print(f"\n{_overall(outcome)}")
-    for path in targets:
-        written = outcome.write(path, force=force)
-        console().print(f"Wrote {written} ({written.stat().st_size:,} bytes)", soft_wrap=True)
+    print_written(outcome.write(path, force=force) for path in targets)
     if folder is not None and outcome.generation is not None:
         console().print(f"The questions are in {folder / EVALSET_FILE}", soft_wrap=True)
 

@@ -11,11 +11,21 @@ from typing import Annotated, Any
 import typer
 
 from krag_eval import InvalidInputError, compare_chunkers
-from krag_eval.cli.files import FileOptions, check_free
+from krag_eval.cli.files import FileOptions
 from krag_eval.cli.loading import load_object
-from krag_eval.cli.output import Bars, collected_warnings, console, print_notes, print_section, put_json, stopping
-from krag_eval.cli.report import print_written, write_all
-from krag_eval.report import Table, check_target
+from krag_eval.cli.output import (
+    Bars,
+    check_report,
+    collected_warnings,
+    console,
+    print_notes,
+    print_section,
+    print_written,
+    put_json,
+    stopping,
+    write_all,
+)
+from krag_eval.report import Table
 from krag_eval.report.chunkers import BUDGETS, CUT_APART
 from krag_eval.retrievers.asking import CallSettings
 from krag_eval.retrievers.local import LOCAL
@@ -59,9 +69,7 @@ def chunkers(
         timeout: Seconds per attempt.
         retries: How often to retry a failed question.
     """
-    if out is not None:
-        check_free(out, True, [evalset, corpus])
-        check_target(out, None, force)
+    check_report(out, [evalset, corpus], force)
     found = _read(chunker)
     search = retriever if retriever in LOCAL else load_object(retriever, "--retriever", "a function")
     questions, documents = files.evalset(evalset), files.corpus(corpus)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 from krag_eval import EvaluationResult, evaluate
@@ -55,8 +56,19 @@ def demo(
     runs = {name: retrieve(texts, k) for name, retrieve in build_retrievers(chunks).items()}
     first: EvaluationResult | None = None
     for way, settings in WAYS.items():
-        results = {name: _score(questions, run, k, settings) for name, run in runs.items()}
-        rows = [[name, *_row(results[name], questions, runs[name], k, settings)] for name in runs]
+        results = {
+            name: evaluate(
+                [question["gold"] for question in questions],
+                run,
+                k,
+                metrics=["recall", "mrr", "ndcg"],
+                queries=texts,
+                query_ids=[question["id"] for question in questions],
+                **settings,
+            )
+            for name, run in runs.items()
+        }
+        rows = [[name, *_row(result, questions, k)] for name, result in results.items()]
         columns = ["retriever", *(f"R@{k} {language}" for language in LANGUAGES), f"R@{k}", f"MRR@{k}", f"nDCG@{k}"]
         print_table(way, columns, rows)
         signature = next(iter(results.values())).signature
@@ -69,33 +81,13 @@ def demo(
     out.print(f"Done in {time.perf_counter() - started:.1f} s.", style="dim")
 
 
-def _score(
-    questions: Sequence[Mapping[str, Any]], run: Sequence[object], k: int, settings: Mapping[str, Any]
-) -> EvaluationResult:
-    return evaluate(
-        [question["gold"] for question in questions],
-        run,
-        k,
-        metrics=["recall", "mrr", "ndcg"],
-        queries=[question["question"] for question in questions],
-        query_ids=[question["id"] for question in questions],
-        **settings,
-    )
-
-
-def _row(
-    result: EvaluationResult,
-    questions: Sequence[Mapping[str, Any]],
-    run: Sequence[object],
-    k: int,
-    settings: Mapping[str, Any],
-) -> list[str]:
-    cells = []
-    for language in LANGUAGES:
-        chosen = [i for i, question in enumerate(questions) if question["metadata"]["language"] == language]
-        part = _score([questions[i] for i in chosen], [run[i] for i in chosen], k, settings)
-        cells.append(format_value(part[f"recall@{k}"], 2))
-    return cells + [format_value(result[f"{name}@{k}"], 2) for name in ("recall", "mrr", "ndcg")]
+def _row(result: EvaluationResult, questions: Sequence[Mapping[str, Any]], k: int) -> list[str]:
+    by_language: dict[str, list[float]] = {language: [] for language in LANGUAGES}
+    for question, query in zip(questions, result.per_query, strict=True):
+        if (value := query.values[f"recall@{k}"]) is not None:
+            by_language[question["metadata"]["language"]].append(value)
+    means = [*map(fmean, by_language.values()), *(result[f"{name}@{k}"] for name in ("recall", "mrr", "ndcg"))]
+    return [format_value(mean, 2) for mean in means]
 
 
 def _print_undefined(result: EvaluationResult) -> None:

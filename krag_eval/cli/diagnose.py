@@ -44,7 +44,10 @@ def diagnose(
         out (--out --output -o): Write one row per missed gold document to .jsonl or .csv; `-` prints JSONL.
     """
     cut_off = _parse_cut_off(k)
-    _check_target(out, force)
+    if out is not None and out != Path(DASH) and out.suffix not in (".jsonl", ".csv"):
+        raise InvalidInputError(f"{out}: must end with .jsonl or .csv. Rename it.")
+    if out is not None:
+        check_free(out, force)
     settings = scoring.settings()
     questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key, max_bad_rows=max_bad_rows)
     read = read_runs(runs, questions, files, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
@@ -71,15 +74,6 @@ def _parse_cut_off(text: str) -> int | None:
     if len(given) != 1 or isinstance(given[0], str):
         raise InvalidInputError(f"`--k` must be one number of ranks, or `all`, got {text!r:.60}.")
     return given[0]
-
-
-def _check_target(out: Path | None, force: bool) -> None:
-    """Check the path before any work starts."""
-    if out is None or out == Path(DASH):
-        return
-    if out.suffix not in (".jsonl", ".csv"):
-        raise InvalidInputError(f"{out}: must end with .jsonl or .csv. Rename it.")
-    check_free(out, force)
 
 
 def _jsonl_lines(rows: list[dict[str, Any]]) -> Iterator[str]:

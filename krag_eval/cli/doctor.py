@@ -11,10 +11,10 @@ from typing import Annotated, Any
 from krag_eval import InvalidInputError
 from krag_eval._utils.files.strict_json import dump_json
 from krag_eval._utils.formatting import number_of
-from krag_eval.analysis.estimation import Agreement, label_agreement, plan_labels
+from krag_eval.analysis.estimation import label_agreement, plan_labels
 from krag_eval.analysis.label_audit.audit import audit_labels
-from krag_eval.analysis.label_audit.report import DoctorReport, apply_labels, write_queue
-from krag_eval.cli.files import RunFileOptions, read_runs
+from krag_eval.analysis.label_audit.report import apply_labels, write_queue
+from krag_eval.cli.files import RunFileOptions, check_free, read_runs
 from krag_eval.cli.options import parse_names, parse_threshold
 from krag_eval.cli.output import console, notes, put_json
 from krag_eval.datasets import EvalSet, write_evalset
@@ -62,7 +62,15 @@ def doctor(
             estimate most, and the agreement of the model with the grades of the set is shown.
     """
     most = _parse_limit(limit)
-    _check(evalset, runs, apply=apply, out=out, queue=queue, judge=judge, force=force)
+    if (apply is None) != (out is None):
+        raise InvalidInputError("`--apply` and `--out` belong together: the labels to add, and the new set to write.")
+    if not runs and (apply is None or queue is not None):
+        raise InvalidInputError("There is no run. Give at least one, or labels with --apply and --out.")
+    if out is not None:
+        format_to_write(out, None)
+    for path in (out, queue):
+        if path is not None:
+            check_free(path, force, [one for one in (evalset, *(runs or ()), apply, judge) if one is not None])
     questions = files.evalset(evalset, id_key=id_key, grade_key=grade_key)
     if apply is not None and out is not None:
         questions = _apply(questions, apply, out, id_key=id_key, grade_key=grade_key)
@@ -87,58 +95,6 @@ def doctor(
         rows = plan_labels(found, judge, most or sys.maxsize, k=passed["k"], evalset=questions, id_key=id_key)
         with contextlib.suppress(InvalidInputError):  # the set may have no grade of what the model labelled
             agreement = label_agreement(questions, judge, id_key=id_key)
-    _put_out(report, rows, agreement, queue, json_out, most, force=force)
-
-
-def _check(
-    evalset: Path,
-    runs: list[Path] | None,
-    *,
-    apply: Path | None,
-    out: Path | None,
-    queue: Path | None,
-    judge: Path | None,
-    force: bool,
-) -> None:
-    """Check the paths before any work starts: none of the inputs may be overwritten."""
-    if (apply is None) != (out is None):
-        raise InvalidInputError("`--apply` and `--out` belong together: the labels to add, and the new set to write.")
-    if not runs and (apply is None or queue is not None):
-        raise InvalidInputError("There is no run. Give at least one, or labels with --apply and --out.")
-    if out is not None:
-        format_to_write(out, None)
-        if _is(out, evalset):
-            raise InvalidInputError(f"{out}: is the evaluation set and is never overwritten. Choose another name.")
-    for path in (out, queue):
-        read = [one for one in (evalset, *(runs or ()), apply, judge) if one is not None]
-        if path is not None and any(_is(path, one) for one in read):
-            raise InvalidInputError(f"{path}: is one of the inputs and is never overwritten. Choose another name.")
-        if path is not None and path.is_file() and not force:
-            raise InvalidInputError(f"{path}: already exists. Choose another name, or overwrite it with --force.")
-
-
-def _is(path: Path, other: Path) -> bool:
-    return path.exists() and other.exists() and path.samefile(other)
-
-
-def _apply(questions: EvalSet, labels: Path, out: Path, *, id_key: str | None, grade_key: str) -> EvalSet:
-    labelled = apply_labels(questions, labels, id_key=id_key)
-    changed = sum(new != old for new, old in zip(labelled, questions, strict=True))
-    write_evalset(labelled, out, id_key=id_key, grade_key=grade_key)
-    notes().print(f"{out}: {changed} of {len(labelled)} questions have new labels.")
-    return labelled
-
-
-def _put_out(
-    report: DoctorReport,
-    rows: list[dict[str, Any]] | None,
-    agreement: Agreement | None,
-    queue: Path | None,
-    json_out: Path | None,
-    most: int | None,
-    *,
-    force: bool,
-) -> None:
     if queue is not None:
         written = write_queue(report if rows is None else rows, queue, limit=most, force=force)
         n_all = len(report.candidates if rows is None else rows)
@@ -149,6 +105,14 @@ def _put_out(
         console().print(repr(report), soft_wrap=True)
         if agreement is not None:
             console().print(f"        {agreement}", soft_wrap=True)
+
+
+def _apply(questions: EvalSet, labels: Path, out: Path, *, id_key: str | None, grade_key: str) -> EvalSet:
+    labelled = apply_labels(questions, labels, id_key=id_key)
+    changed = sum(new != old for new, old in zip(labelled, questions, strict=True))
+    write_evalset(labelled, out, id_key=id_key, grade_key=grade_key)
+    notes().print(f"{out}: {changed} of {len(labelled)} questions have new labels.")
+    return labelled
 
 
 def _parse_limit(text: str) -> int | None:

@@ -7,11 +7,19 @@ from pathlib import Path
 
 from krag_eval import InvalidInputError
 from krag_eval import funnel as trace_needs
-from krag_eval.cli.files import FileOptions, check_free, read_runs
+from krag_eval.cli.files import FileOptions, read_runs
 from krag_eval.cli.options import RunScoringOptions, parse_cut_offs, parse_names
-from krag_eval.cli.output import collected_warnings, console, print_notes, print_section, put_json
-from krag_eval.cli.report import print_written, write_all
-from krag_eval.report import build_report, check_target
+from krag_eval.cli.output import (
+    check_report,
+    collected_warnings,
+    console,
+    print_notes,
+    print_section,
+    print_written,
+    put_json,
+    write_all,
+)
+from krag_eval.report import build_report
 from krag_eval.report.sections import stages_section
 
 
@@ -48,9 +56,7 @@ def funnel(
     """
     if scoring.proxy:
         raise InvalidInputError("`--proxy` replaces recall, and a funnel counts single needs. Leave it out.")
-    if out is not None:
-        check_free(out, True, [evalset, *runs])
-        check_target(out, None, force)
+    check_report(out, [evalset, *runs], force)
     cut_offs, settings = parse_cut_offs(k), scoring.settings()
     del settings["proxy"]
     questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key)

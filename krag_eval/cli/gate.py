@@ -10,9 +10,9 @@ import typer
 
 from krag_eval._utils.formatting import number_of
 from krag_eval.analysis.gate import GateReport, Policy, Status, check_gate, read_policy
-from krag_eval.cli.files import RunFileOptions, check_free
-from krag_eval.cli.output import console, notes, print_indented, put_json_and_markdown
-from krag_eval.report import build_report, check_target, write_report
+from krag_eval.cli.files import RunFileOptions
+from krag_eval.cli.output import check_report, console, notes, print_indented, print_written, put_json_and_markdown
+from krag_eval.report import build_report, write_report
 
 
 def gate(
@@ -39,9 +39,7 @@ def gate(
         markdown_out (--markdown): Write a pull request summary; `-` prints it instead of the table.
         out: Write a report that begins with this gate: .html, .md, .json or .csv.
     """
-    if out is not None:
-        check_free(out, True, [evalset, run, *([] if baseline is None else [baseline])])
-        check_target(out, None, force)
+    check_report(out, [evalset, run, baseline], force)
     given: dict[str, Any] = {"nights": nights, "cluster": cluster}
     demands = replace(read_policy(policy), **{name: value for name, value in given.items() if value is not None})
     questions = files.evalset(evalset)
@@ -53,10 +51,8 @@ def gate(
     if out is not None:
         settings: dict[str, Any] = {"seed": demands.seed, **demands.scoring}
         runs = {} if against is None else {f"{against.name} (baseline)": against}
-        written = write_report(
-            build_report(runs | {checked.name: checked}, questions, gate=report, **settings), out, force=force
-        )
-        notes().print(f"Wrote {written} ({written.stat().st_size:,} bytes)", soft_wrap=True)
+        built = build_report(runs | {checked.name: checked}, questions, gate=report, **settings)
+        print_written([write_report(built, out, force=force)], notes())
     raise typer.Exit(report.exit_code)
 
 

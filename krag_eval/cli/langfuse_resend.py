@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from krag_eval.cli.output import console, print_indented, put_json
+from krag_eval.cli.output import console, print_first, print_indented, put_json
 
 
 def langfuse_resend(
@@ -35,22 +35,20 @@ def langfuse_resend(
 
 
 def _print(resent: Any, show: int) -> None:
-    out = console()
     title = f"{resent.path}: {resent.sent:,} sent, {resent.waiting:,} waiting, {len(resent.rejected):,} rejected"
     if resent.damage is not None:
         title += f", {len(resent.damaged):,} damaged"
-    out.print(title, soft_wrap=True)
+    console().print(title, soft_wrap=True)
     if resent.waiting:
         print_indented(resent.describe_waiting(), 0)
     if resent.damage is not None:
         print_indented(resent.describe_damage(), 0)
-        for name in resent.damaged[: show or None]:
-            print_indented(f"damaged: {name}", 2)
-        if 0 < show < len(resent.damaged):
-            out.print(f"  and {len(resent.damaged) - show:,} more; --show 0 shows all", style="dim")
-    for score, reason in resent.rejected[: show or None]:
-        place = ", ".join(f"{name} {value}" for name, value in score.target.to_dict().items())
-        print_indented(f"rejected: {score.name} = {score.value} of {place} ({score.id})", 2)
-        print_indented(reason, 4, "dim")
-    if 0 < show < len(resent.rejected):
-        out.print(f"  and {len(resent.rejected) - show:,} more; --show 0 shows all", style="dim")
+        print_first(resent.damaged, show, lambda name: print_indented(f"damaged: {name}", 2))
+    print_first(resent.rejected, show, _print_rejected)
+
+
+def _print_rejected(rejected: tuple[Any, str]) -> None:
+    score, reason = rejected
+    place = ", ".join(f"{name} {value}" for name, value in score.target.to_dict().items())
+    print_indented(f"rejected: {score.name} = {score.value} of {place} ({score.id})", 2)
+    print_indented(reason, 4, "dim")

@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import rich.progress as bars
 import typer
@@ -20,15 +20,19 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from krag_eval._utils.errors import KragEvalWarning
-from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.files.io import DASH, write_atomically
 from krag_eval._utils.formatting import escape_controls, number_of, one_line
 from krag_eval._utils.progress import RunProgress
+from krag_eval.cli.files import check_free
 from krag_eval.cli.wording import as_typed
 from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.report import Report, Section, Table, sections_of
+from krag_eval.report import Report, Section, Table, check_target, sections_of, write_report
 
 if TYPE_CHECKING:
     from krag_eval.analysis.comparison import Comparison
+
+
+Item = TypeVar("Item")
 
 
 class _Console(Console):
@@ -191,6 +195,14 @@ def print_indented(text: str, indent: int, style: str = "") -> None:
         out.print(Text(" " * indent) + line, soft_wrap=True)
 
 
+def print_first(items: Sequence[Item], show: int, print_one: Callable[[Item], object]) -> None:
+    """Print as many items as `--show` says, 0 for all, and how many there are more."""
+    for item in items[: show or None]:
+        print_one(item)
+    if 0 < show < len(items):
+        console().print(f"  and {len(items) - show:,} more; --show 0 shows all", style="dim")
+
+
 def put_json(out: Path | None, make: Callable[[], object]) -> bool:
     """Print or write what `--json` asks for.
 
@@ -221,6 +233,30 @@ _LONGEST_WORD = 20
 _LABEL = 26
 _WORDS = 24
 _STYLES = {"best": "bold", "good": "green", "bad": "red", "quiet": "dim"}
+
+
+def check_report(out: Path | None, inputs: Iterable[Path | None], force: bool, format: str | None = None) -> None:  # noqa: A002
+    """Check, before any work starts, that a report may be written to a path, if one is given."""
+    if out is not None:
+        check_free(out, True, [path for path in inputs if path is not None])
+        check_target(out, format, force)
+
+
+def write_all(built: Report, out: Path | None, plots: Path | None, **options: Any) -> list[Path]:
+    """Write the plots of a report, and the report, as far as paths are given; return the paths."""
+    written: list[Path] = []
+    if plots is not None:
+        from krag_eval.report.plots import write_plots  # needs the extra `report`
+
+        written = write_plots(built, plots, force=options["force"])
+    return written if out is None else [*written, write_report(built, out, **options)]
+
+
+def print_written(paths: Iterable[Path], out: Console | None = None) -> None:
+    """Say what was written."""
+    for path in paths:
+        if str(path) != DASH:
+            (out or console()).print(f"Wrote {path} ({path.stat().st_size:,} bytes)", soft_wrap=True)
 
 
 def print_report(report: Report, out: Console | None = None, only: Collection[str] | None = None) -> None:

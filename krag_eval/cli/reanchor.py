@@ -12,7 +12,7 @@ from krag_eval import InvalidInputError
 from krag_eval._utils.files.io import DASH
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.files import FileOptions, check_free
-from krag_eval.cli.output import console, notes, print_indented, print_table, put_json
+from krag_eval.cli.output import console, notes, print_first, print_indented, print_table, put_json
 from krag_eval.datasets import reanchoring, write_evalset
 from krag_eval.datasets.findings import shorten
 from krag_eval.datasets.formats.registry import format_to_write
@@ -89,10 +89,7 @@ def _print(report: ReanchorReport, evalset: Path, corpus: Path, show: int) -> No
     n_several = sum(bool(anchor.alternatives) for anchor in report.anchors)
     if n_several:
         out.print(f"{number_of(n_several, 'passage')} also appear whole in further chunks; the first one was taken.")
-    for anchor in report.lost[: show or None]:
-        _print_lost(anchor)
-    if 0 < show < len(report.lost):
-        out.print(f"  and {len(report.lost) - show:,} more; --show 0 shows all", style="dim")
+    print_first(report.lost, show, _print_lost)
     _print_documents(report)
 
 

@@ -6,11 +6,17 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files.io import DASH
-from krag_eval.cli.files import RunFileOptions, check_free, find_baseline, read_runs
+from krag_eval.cli.files import RunFileOptions, find_baseline, read_runs
 from krag_eval.cli.options import CutOffs, RunScoringOptions, parse_cut_offs, parse_names
-from krag_eval.cli.output import collected_warnings, console, print_notes, print_report
-from krag_eval.report import Report, build_report, check_target, write_report
+from krag_eval.cli.output import (
+    check_report,
+    collected_warnings,
+    print_notes,
+    print_report,
+    print_written,
+    write_all,
+)
+from krag_eval.report import build_report
 
 
 def report(
@@ -39,10 +45,8 @@ def report(
         title: The title; the runs and the set by default.
         seed: Seed of intervals and tests; the same seed gives the same numbers.
     """
-    if out is not None:
-        check_free(out, True, [evalset, *runs])
-        check_target(out, format, force)
-    elif format is not None:
+    check_report(out, [evalset, *runs], force, format)
+    if out is None and format is not None:
         raise InvalidInputError(
             f"`--format` {format!r:.60} needs a file to write: printed tables have no other format. Give `--out` too."
         )
@@ -64,22 +68,3 @@ def report(
     if out is None:
         print_report(built)
     print_written(written)
-
-
-def write_all(built: Report, out: Path | None, plots: Path | None, **options: Any) -> list[Path]:
-    """Write the plots of a report, and the report, as far as paths are given; return the paths."""
-    written = _write_plots(built, plots, options["force"]) if plots is not None else []
-    return written if out is None else [*written, write_report(built, out, **options)]
-
-
-def print_written(paths: list[Path]) -> None:
-    """Say what was written."""
-    for path in paths:
-        if str(path) != DASH:
-            console().print(f"Wrote {path} ({path.stat().st_size:,} bytes)", soft_wrap=True)
-
-
-def _write_plots(built: Report, folder: Path, force: bool) -> list[Path]:
-    from krag_eval.report.plots import write_plots  # needs the extra `report`
-
-    return write_plots(built, folder, force=force)

@@ -14,7 +14,7 @@ from krag_eval._utils.checks import check_threshold
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.files import FileOptions
 from krag_eval.cli.options import parse_names
-from krag_eval.cli.output import console, print_indented, print_table, put_json
+from krag_eval.cli.output import console, print_first, print_indented, print_table, put_json
 from krag_eval.cli.wording import as_typed
 from krag_eval.datasets import findings, validation
 from krag_eval.datasets.findings import Finding, ValidationReport
@@ -74,11 +74,7 @@ def _print(report: ValidationReport, evalset: Path, corpus: Path | None, files: 
         severity, about = findings.KINDS[kind]
         out.print()
         out.print(Text.assemble((severity, _STYLES[severity]), f" {kind}: {about}"))
-        some = list(found)
-        for finding in some[: show or None]:
-            _print_finding(finding, str(evalset))
-        if 0 < show < len(some):
-            out.print(f"  and {len(some) - show:,} more; --show 0 shows all", style="dim")
+        print_first(list(found), show, lambda finding: _print_finding(finding, str(evalset)))
     out.print()
     counts = ", ".join(number_of(len(report.with_severity(severity)), severity) for severity in findings.SEVERITIES)
     out.print(f"{counts}.")
