@@ -363,7 +363,7 @@ def read_labels(name: str, given: object, id_key: str | None = None) -> dict[_Pa
         InvalidInputError: A row cannot be read, or two rows label a document differently.
     """
     labels: dict[_Pair, Label] = {}
-    for place, query_id, document, value, probability in _rows(name, given, id_key):
+    for place, query_id, document, value, probability in _rows(name, given):
         try:
             read, key = as_document(document, id_key=id_key), as_label(value)
         except InvalidInputError as error:
@@ -380,30 +380,21 @@ def read_labels(name: str, given: object, id_key: str | None = None) -> dict[_Pa
     return labels
 
 
-def _rows(name: str, given: object, id_key: str | None) -> Iterator[tuple[str, str, object, object, Any]]:
-    if isinstance(given, EvalSet) or (isinstance(given, Mapping) and name != "evalset"):
-        tables = given
-        if isinstance(tables, EvalSet):
-            for question in tables:
-                for document in alternatives_in(question.gold_chunks()):
-                    yield (
-                        f"`{name}[{question.id!r:.60}]`",
-                        question.id,
-                        document,
-                        read_grade(document, "relevance"),
-                        None,
-                    )
-            return
-        for query_id, table in tables.items():
+def _rows(name: str, given: object) -> Iterator[tuple[str, str, object, object, Any]]:
+    if name == "evalset" or isinstance(given, EvalSet):
+        for question in as_evalset(given):
+            place = f"`{name}[{question.id!r:.60}]`"
+            for document in alternatives_in(question.gold_chunks()):
+                yield place, question.id, document, read_grade(document, "relevance"), None
+        return
+    if isinstance(given, Mapping):
+        for query_id, table in given.items():
             if not isinstance(table, Mapping):
                 raise InvalidInputError(
                     f"`{name}[{query_id!r:.60}]` is {describe_type(table)}. It must map document ids to labels."
                 )
             for doc_id, label in table.items():
                 yield f"`{name}[{query_id!r:.60}][{doc_id!r:.60}]`", str(query_id), {"id": doc_id}, label, None
-        return
-    if name == "evalset":
-        yield from _rows(name, as_evalset(given), id_key)
         return
     if isinstance(given, (str, os.PathLike)):
         rows: Iterable[tuple[str, Any]] = read_jsonl(given)

@@ -7,12 +7,13 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
 from krag_eval import InvalidInputError
 from krag_eval._utils.checks import one_of
+from krag_eval._utils.files.strict_json import refuse_constant
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.files import FileOptions
 from krag_eval.cli.loading import load_object
@@ -107,14 +108,10 @@ def parse_parameters(given: Sequence[str]) -> dict[str, Any]:
         if not equals or not name.strip():
             raise InvalidInputError(f"`--param` must be name=value, such as chunk_size=500, got {text!r:.80}.")
         try:
-            parameters[name.strip()] = json.loads(value, parse_constant=_refuse_constant)
+            parameters[name.strip()] = json.loads(value, parse_constant=refuse_constant)
         except ValueError:
             parameters[name.strip()] = value
     return parameters
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON value")
 
 
 def scoring_options(questions: EvalSet, run: Path) -> list[str]:

@@ -6,10 +6,11 @@ import functools
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, needing
+from krag_eval._utils.files.strict_json import refuse_constant
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -54,11 +55,7 @@ def _objects_in(text: str) -> Iterator[dict[str, Any]]:
         start = text.find("{", end)
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON value")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, strict=False)
+_DECODER = json.JSONDecoder(parse_constant=refuse_constant, strict=False)
 
 
 def check_schema(schema: object) -> None:

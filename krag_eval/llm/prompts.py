@@ -6,13 +6,13 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, did_you_mean
 from krag_eval._utils.files.io import read_whole
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
@@ -33,16 +33,29 @@ def _bundled(package: str, folder: str, ending: str) -> dict[str, str]:
     return {file.name.removesuffix(ending): file.read_text(encoding="utf-8") for file in sorted(files, key=str)}
 
 
-def own_prompts(given: object, example: str) -> dict[str, str]:
+def own_prompts(given: object, known: Sequence[str], types: Sequence[str] | None = None) -> dict[str, str]:
     """Read the prompts that a user gives instead of bundled ones.
 
     Args:
         given: None, a folder with files `NAME.txt`, or a mapping from names to texts.
-        example: A name that such a file may have, for messages.
+        known: The names of the bundled prompts.
+        types: The types of questions, which are names too, if there are types.
 
     Raises:
-        InvalidInputError: It is none of these, or a file cannot be read.
+        InvalidInputError: It is none of these, a file cannot be read, or a name is not known.
     """
+    texts, names = _read_prompts(given, known[0]), [*known, *(types or ())]
+    for name in texts:
+        if name not in names:
+            more = "" if types is None else ", and the name of any type in `types`"
+            raise InvalidInputError(
+                f"`prompts` has {name!r}, which is not a prompt.{did_you_mean(name, names)} Known prompts: "
+                f"{', '.join(known)}{more}."
+            )
+    return texts
+
+
+def _read_prompts(given: object, example: str) -> dict[str, str]:
     if given is None:
         return {}
     if isinstance(given, Mapping):
@@ -71,6 +84,24 @@ def own_prompts(given: object, example: str) -> dict[str, str]:
     if not texts:
         raise InvalidInputError(f"{folder}: contains no prompt. Put files such as {example}.txt there.")
     return texts
+
+
+def check_placeholders(name: str, text: str, needed: Set[str], allowed: Set[str]) -> None:
+    """Check that a prompt has each placeholder that it needs, and no unknown one.
+
+    Raises:
+        InvalidInputError: One is missing or unknown.
+    """
+    found = placeholders(text)
+    for unknown in sorted(found - allowed):
+        raise InvalidInputError(
+            f"The prompt {name!r} has the unknown placeholder {{{unknown}}}.{did_you_mean(unknown, allowed)} It "
+            f"may have {', '.join(f'{{{one}}}' for one in sorted(allowed))}."
+        )
+    if missing := sorted(needed - found):
+        raise InvalidInputError(
+            f"The prompt {name!r} lacks {', '.join(f'{{{one}}}' for one in missing)}. Add it where its value belongs."
+        )
 
 
 def placeholders(text: str) -> set[str]:

@@ -78,8 +78,8 @@ def test_prompts_can_be_replaced_and_change_the_signature(tmp_path: Path) -> Non
         ({"prompts": "nowhere"}, "nowhere: is not a folder"),
         ({"prompts": {"chunks": ""}}, "`prompts` has 'chunks', which is not a prompt. Did you mean 'chunk'"),
         ({"prompts": {"chunk": 5}}, "`prompts` has .*int"),
-        ({"prompts": {"chunk": "{question} {passage}"}}, "It must have question, reference, passage"),
-        ({"prompts": {"chunk": PROMPT + "{language}"}}, "has the placeholders language, passage"),
+        ({"prompts": {"chunk": "{question} {passage}"}}, r"lacks \{reference\}"),
+        ({"prompts": {"chunk": PROMPT + "{language}"}}, r"has the unknown placeholder \{language\}"),
     ],
 )
 def test_what_cannot_be_used_is_named(options: dict[str, Any], message: str) -> None:

@@ -125,7 +125,8 @@ def _count_keys(level: list[Any]) -> int:
     return n_keys
 
 
-def _refuse_constant(name: str) -> NoReturn:
+def refuse_constant(name: str) -> NoReturn:
+    """Refuse NaN and infinity, which JSON does not have: for `json.loads(..., parse_constant=...)`."""
     raise ValueError(f"{name} is not a JSON value")
 
 
@@ -139,9 +140,9 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 # `json.loads` would make a decoder for each line.
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+_DECODER = json.JSONDecoder(parse_constant=refuse_constant)
 _scan: Callable[[str, int], tuple[Any, int]] = _DECODER.scan_once  # type: ignore[attr-defined]
-_CAREFUL_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_each_key_once)
+_CAREFUL_DECODER = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=_each_key_once)
 
 
 def read_jsonl(path: StrPath) -> Iterator[tuple[str, dict[str, Any]]]:

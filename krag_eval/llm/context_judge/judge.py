@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from krag_eval._utils.checks import check_count, describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, RetrieverError, did_you_mean, show
+from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
 from krag_eval._utils.progress import ProgressHook, reporter
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.threads import DaemonThreads
@@ -39,10 +39,10 @@ from krag_eval.llm.model import LanguageModel, as_language_model
 from krag_eval.llm.prompts import (
     bundled_prompts,
     bundled_schemas,
+    check_placeholders,
     delimited,
     fill,
     own_prompts,
-    placeholders,
     version_of,
 )
 from krag_eval.metrics.aggregation import MeanState
@@ -441,9 +441,9 @@ def _documents(given: object, place: str, k: int | None) -> Iterable[Document]:
 
 # The prompts with their placeholders.
 PROMPTS = {
-    "chunk": ("question", "reference", "passage"),
-    "statements": ("question", "reference"),
-    "attribution": ("question", "statements", "passages"),
+    "chunk": {"question", "reference", "passage"},
+    "statements": {"question", "reference"},
+    "attribution": {"question", "statements", "passages"},
 }
 
 
@@ -457,17 +457,7 @@ def load_prompts(given: object = None) -> dict[str, str]:
     Raises:
         InvalidInputError: A prompt has an unknown name, or a missing or unknown placeholder.
     """
-    own = own_prompts(given, "chunk")
+    own = own_prompts(given, [*PROMPTS])
     for name, text in own.items():
-        if name not in PROMPTS:
-            raise InvalidInputError(
-                f"`prompts` has {name!r}, which is not a prompt.{did_you_mean(name, PROMPTS)} Known prompts: "
-                f"{', '.join(PROMPTS)}."
-            )
-        found = placeholders(text)
-        if found != set(PROMPTS[name]):
-            raise InvalidInputError(
-                f"The prompt {name!r} has the placeholders {', '.join(sorted(found)) or 'none'}. It must have "
-                f"{', '.join(PROMPTS[name])}. Add each in braces where its value belongs."
-            )
+        check_placeholders(name, text, PROMPTS[name], PROMPTS[name])
     return bundled_prompts("krag_eval.llm.context_judge") | own

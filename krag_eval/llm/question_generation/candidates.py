@@ -21,6 +21,7 @@ from krag_eval.llm.model import LanguageModel
 from krag_eval.llm.prompts import (
     bundled_prompts,
     bundled_schemas,
+    check_placeholders,
     delimited,
     fill,
     own_prompts,
@@ -269,10 +270,8 @@ class Asker:
 
 RULES, RETRY = "rules", "retry"
 # The placeholders that each prompt must and may have. A type needs {language} itself or through the rules.
-_NEEDED = {RULES: set[str](), RETRY: {"reason"}}
-_ALLOWED = {RULES: {"language"}, RETRY: {"reason", "earlier", "language"}}
-_OF_A_TYPE = {"passage"}
-_ALLOWED_OF_A_TYPE = {"passage", "rules", "language"}
+_PLACEHOLDERS = {RULES: (set[str](), {"language"}), RETRY: ({"reason"}, {"reason", "earlier", "language"})}
+_OF_A_TYPE = {"passage", "rules", "language"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,14 +311,8 @@ def load_prompts(given: object, types: Sequence[str]) -> Prompts:
     Raises:
         InvalidInputError: A prompt is missing, has an unknown name, or lacks a placeholder.
     """
-    bundled, own = bundled_prompts("krag_eval.llm.question_generation"), own_prompts(given, "literal")
-    needed = [RULES, RETRY, *types]
-    for name in own:
-        if name not in bundled and name not in types:
-            raise InvalidInputError(
-                f"`prompts` has {name!r}, which is not a prompt.{did_you_mean(name, [*bundled, *types])} "
-                f"Known prompts: {', '.join(bundled)}, and the name of any type in `types`."
-            )
+    bundled = bundled_prompts("krag_eval.llm.question_generation")
+    own, needed = own_prompts(given, [*bundled], types), [RULES, RETRY, *types]
     for name in needed:
         if name not in own and name not in bundled:
             raise InvalidInputError(
@@ -329,23 +322,7 @@ def load_prompts(given: object, types: Sequence[str]) -> Prompts:
             )
     texts = {name: own.get(name, bundled.get(name, "")) for name in needed}
     for name, text in texts.items():
-        _check(name, text, texts[RULES])
+        by_rules = "rules" in placeholders(text) and "{language}" in texts[RULES]
+        needs, may_have = _PLACEHOLDERS.get(name, ({"passage"} if by_rules else {"passage", "language"}, _OF_A_TYPE))
+        check_placeholders(name, text, needs, may_have)
     return Prompts(texts)
-
-
-def _check(name: str, text: str, rules: str) -> None:
-    found = placeholders(text)
-    allowed = _ALLOWED.get(name, _ALLOWED_OF_A_TYPE)
-    for unknown in sorted(found - allowed):
-        raise InvalidInputError(
-            f"The prompt {name!r} has the unknown placeholder {{{unknown}}}.{did_you_mean(unknown, allowed)} It "
-            f"may have {', '.join(f'{{{one}}}' for one in sorted(allowed))}."
-        )
-    missing = _NEEDED.get(name, _OF_A_TYPE) - found
-    if name not in _NEEDED and "language" not in found and not ("rules" in found and "{language}" in rules):
-        missing |= {"language"}
-    if missing:
-        raise InvalidInputError(
-            f"The prompt {name!r} lacks {', '.join(f'{{{one}}}' for one in sorted(missing))}. Add it where its value "
-            "belongs."
-        )
