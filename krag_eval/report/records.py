@@ -53,6 +53,14 @@ class ReportedSystem:
             )
         return self.result.detail
 
+    def value(self, key: str) -> float | None:
+        """Return the value of a key; None if it is undefined or missing."""
+        return self.result[key] if key in self.result else None  # noqa: SIM401 - a result is no dict
+
+    def interval(self, key: str) -> tuple[float, float] | None:
+        """Return the confidence interval of a value; None if there is none."""
+        return (self.result.intervals or {}).get(key)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenAnswer:
@@ -320,21 +328,6 @@ def any_cell(value: object) -> Cell:
     return text_cell(str(value))
 
 
-@dataclass(frozen=True, slots=True)
-class GoldOutcome:
-    """The outcome of one gold document.
-
-    Attributes:
-        id: Its id, or None.
-        cause: `"found"`, or why it was missed; None if it does not count because its grade is 0.
-        rank: The best rank that matches it, or None.
-    """
-
-    id: str | None
-    cause: str | None
-    rank: int | None
-
-
 def slices_by_query(report: Report) -> dict[str, list[list[str]]]:
     """Return, for each field of the slices, the values of each query."""
     fields: dict[str, list[list[str]]] = {}
@@ -355,19 +348,19 @@ def causes_by_query(system: ReportedSystem) -> list[list[str]]:
     return causes
 
 
-def gold_by_query(system: ReportedSystem) -> Iterator[list[GoldOutcome]]:
-    """Yield for each query its gold documents in the given order; duplicates share the outcome."""
+def gold_by_query(system: ReportedSystem) -> Iterator[list[dict[str, Any]]]:
+    """Yield for each query its gold documents in the given order, with cause and rank; duplicates share them."""
     judged, batch = system.detail.judged, with_documents(system.detail.batch)
     ranks, causes = judged.gold_rank.tolist(), system.diagnosis.causes
     numbers, starts = judged.gold_number.tolist(), batch.actual.offsets.tolist()
     ids = batch.actual.ids
     for start, stop in itertools.pairwise(starts):
         yield [
-            GoldOutcome(
-                ids[place],
-                causes[number] if number >= 0 else None,
-                (ranks[number] or None) if number >= 0 else None,
-            )
+            {
+                "id": ids[place],
+                "cause": causes[number] if number >= 0 else None,
+                "rank": (ranks[number] or None) if number >= 0 else None,
+            }
             for place, number in enumerate(numbers[start:stop], start)
         ]
 

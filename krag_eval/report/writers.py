@@ -232,7 +232,7 @@ def _queries(report: Report) -> Iterator[dict[str, Any]]:
                     "n_retrieved": row.n_retrieved,
                     "error": row.error,
                     "causes": causes[system.name][index],
-                    "gold": [{"id": fate.id, "cause": fate.cause, "rank": fate.rank} for fate in fates],
+                    "gold": fates,
                     "retrieved": ids,
                 }
                 for system, row, fates, ids in zip(report.systems, rows, gold, retrieved, strict=True)

@@ -40,7 +40,6 @@ from krag_eval.report.plots.drawing import (
     shown,
     tick_labels,
     tick_of,
-    value_of,
 )
 from krag_eval.report.records import Report, ReportedSystem
 
@@ -75,7 +74,7 @@ def draw_over_k(report: Report, only: Collection[str] | None = None) -> Drawing 
         metric
         for metric in metrics_of(report)
         if only is None or metric in only
-        if any(sum(value_of(system, metric + at) is not None for at in cut_offs) > 1 for system in report.systems)
+        if any(sum(system.value(metric + at) is not None for at in cut_offs) > 1 for system in report.systems)
     ]
     if not metrics:
         return None
@@ -89,7 +88,7 @@ def draw_over_k(report: Report, only: Collection[str] | None = None) -> Drawing 
             system.name,
             (
                 f"{metric} from "
-                + " to ".join(f"{format_value(value_of(system, metric + at))} at k = {tick}" for at, tick in ends)
+                + " to ".join(f"{format_value(system.value(metric + at))} at k = {tick}" for at, tick in ends)
                 for metric in metrics
             ),
         )
@@ -102,7 +101,7 @@ def _lines(axes: Axes, report: Report, metric: str, cut_offs: list[str], n_colum
     given: list[float | None] = []
     every = -(-len(cut_offs) // MOST_MARKERS)
     for number, system in enumerate(report.systems):
-        values = [value_of(system, metric + at) for at in cut_offs]
+        values = [system.value(metric + at) for at in cut_offs]
         given += values
         for budget in (False, True):  # ranks and tokens are different scales
             part = [(x, value) for x, value in enumerate(values) if is_budget(cut_offs[x]) is budget]

@@ -9,23 +9,20 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.errors import MissingDependencyError
 from krag_eval._utils.formatting import format_value
-from krag_eval.report.plots.distributions import write_counts
+from krag_eval.report.plots.distributions import stacked_bars
 from krag_eval.report.plots.drawing import (
     COLOURS,
     HATCHES,
-    LETTER,
-    WIDTH,
     Drawing,
     add_legend,
     colour_of,
     describe,
     drawing,
     filled,
-    labels_of,
     legend_height,
     legend_labels,
     line_style,
-    quiet_axes,
+    name_rows,
     shown,
 )
 from krag_eval.report.records import Report
@@ -35,7 +32,6 @@ from krag_eval.statistics.distributions import ValueDistribution
 from krag_eval.statistics.intervals import Sample, sample_intervals
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from krag_eval.analysis.comparison.systems import Slice
@@ -43,7 +39,8 @@ if TYPE_CHECKING:
 _MOST_BARS, _MOST_SLICES = 24, 30
 # A bootstrap of more would take seconds, and its interval would be narrower than a marker.
 _MOST_VALUES = 2000
-_CHANGES = {"lost": (COLOURS[1], HATCHES[1]), "tied": ("#b4b8bd", HATCHES[0]), "won": (COLOURS[0], HATCHES[0])}
+# Of what was lost, tied and won.
+_LOOKS = [filled(COLOURS[1], HATCHES[1]), filled("#b4b8bd", HATCHES[0]), filled(COLOURS[0], HATCHES[0])]
 
 
 def plot_changes(report: Report) -> Figure:
@@ -64,22 +61,7 @@ def draw_changes(report: Report) -> Drawing | None:
     is_one = len({row.system for row in rows}) == 1
     names = [row.key if is_one else f"{row.system}, {row.key}" for row in rows]
     sizes = {"lost": [r.losses for r in rows], "tied": [r.ties for r in rows], "won": [r.wins for r in rows]}
-    with drawing(0.3 * len(rows) + 0.6 + legend_height(list(sizes))) as figure:
-        axes = figure.add_subplot()
-        axes.set_xlim(0, max(row.n for row in rows))
-        start = [0] * len(rows)
-        handles = []
-        for change, (colour, hatch) in _CHANGES.items():
-            bars = axes.barh(range(len(rows)), sizes[change], 0.66, left=start, label=change, **filled(colour, hatch))
-            write_counts(axes, sizes[change], start, colour)
-            start = [left + size for left, size in zip(start, sizes[change], strict=True)]
-            handles.append(bars)
-        axes.set_yticks(range(len(rows)), labels_of(names, int(0.4 * WIDTH / LETTER)))
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.set_xlabel("queries")
-        quiet_axes(axes, "x")
-        axes.tick_params(axis="y", length=0)
-        add_legend(figure, handles, list(sizes))
+    figure = stacked_bars(names, sizes, _LOOKS, "queries", 0.3)
     texts = [[f"{change} {of[place]}" for change, of in sizes.items()] for place in range(len(rows))]
     return Drawing(figure, "Queries won, tied and lost against the baseline", describe(zip(names, texts, strict=True)))
 
@@ -129,12 +111,9 @@ def draw_slices(report: Report) -> Drawing | None:
                     axes.plot(interval, (height, height), color=colour_of(number), linewidth=1.1)
             for place, mean in enumerate(of):
                 texts[place].append(f"{name} {format_value(None if mean != mean else mean)}")
-        axes.set_yticks(range(len(parts)), labels_of(labels, int(0.4 * WIDTH / LETTER)))
-        axes.set_ylim(len(parts) - 0.5, -0.5)
-        _share_width(axes, means)
-        axes.set_xlabel(key)
-        quiet_axes(axes, "x")
-        axes.tick_params(axis="y", length=0)
+        if all(mean != mean or 0 <= mean <= 1 for mean in means):
+            axes.set_xlim(0, 1)
+        name_rows(axes, labels, key)
         add_legend(figure, handles, legend_labels(names))
     return Drawing(figure, "Means by slice", describe(zip(labels, texts, strict=True)))
 
@@ -153,9 +132,3 @@ def _intervals(values: list[FloatArray]) -> list[tuple[float, float] | None]:
     except MissingDependencyError:  # scipy; the report says so
         return [None] * len(values)
     return [found.get(place) for place in range(len(values))]
-
-
-def _share_width(axes: Axes, means: list[float]) -> None:
-    """Let the axis reach from 0 to 1 where all means do."""
-    if all(mean != mean or 0 <= mean <= 1 for mean in means):
-        axes.set_xlim(0, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from krag_eval.report.plots.drawing import COLOURS as RUNS
 from krag_eval.report.plots.drawing import (
     HATCHES,
     INK,
-    LETTER,
     TITLE_WIDTH,
     WIDTH,
     Drawing,
@@ -28,19 +28,18 @@ from krag_eval.report.plots.drawing import (
     drawing,
     filled,
     hatch_of,
-    interval_of,
     labels_of,
     largest_cut_off,
     legend_height,
     legend_labels,
     metrics_of,
+    name_rows,
     quiet_axes,
     share_axis,
     shown,
     spread_evenly,
     text_on,
     tick_labels,
-    value_of,
 )
 from krag_eval.report.records import Report, ReportedSystem
 
@@ -185,8 +184,7 @@ def draw_hits(report: Report) -> Drawing | None:
     metrics = [
         metric
         for metric in metrics_of(report)
-        if metric in HITS
-        and any(value_of(system, metric + at) is not None for system in report.systems for at in given)
+        if metric in HITS and any(system.value(metric + at) is not None for system in report.systems for at in given)
     ]
     if not metrics:
         return None
@@ -218,7 +216,7 @@ def _bars(axes: Axes, report: Report, number: int, metric: str, cut_offs: list[s
     system, n_bars = report.systems[number], len(report.systems)
     width = min(0.8 / n_bars, 0.09 * len(cut_offs))  # keeps a single bar narrow
     at = [place + width * (number + 0.5 - n_bars / 2) for place in range(len(cut_offs))]
-    values = [value_of(system, metric + cut_off) for cut_off in cut_offs]
+    values = [system.value(metric + cut_off) for cut_off in cut_offs]
     bars = axes.bar(
         at,
         [value or 0 for value in values],
@@ -227,7 +225,7 @@ def _bars(axes: Axes, report: Report, number: int, metric: str, cut_offs: list[s
         **filled(colour_of(number), hatch_of(number)),
     )
     for x, value, cut_off in zip(at, values, cut_offs, strict=True):
-        interval = interval_of(system, metric + cut_off)
+        interval = system.interval(metric + cut_off)
         if value is None:
             axes.text(x, 0.01, UNDEFINED, ha="center", va="bottom")
         elif interval is not None:
@@ -237,8 +235,8 @@ def _bars(axes: Axes, report: Report, number: int, metric: str, cut_offs: list[s
 
 
 def _describe_value(system: ReportedSystem, key: str) -> str:
-    interval = format_interval(interval_of(system, key))
-    return f"{key} {format_value(value_of(system, key))}" + (f" ({interval})" if interval else "")
+    interval = format_interval(system.interval(key))
+    return f"{key} {format_value(system.value(key))}" + (f" ({interval})" if interval else "")
 
 
 FOUND = "found"
@@ -263,33 +261,14 @@ def plot_causes(report: Report) -> Figure:
 def draw_causes(report: Report) -> Drawing | None:
     """Draw the same and describe it; None if there is nothing to draw."""
     counts = [_counts(system) for system in report.systems]
-    most = max(sum(one.values()) for one in counts)
-    if not most:
+    if not any(map(sum, map(dict.values, counts))):
         return None
-    causes = [cause for cause in COLOURS if any(one.get(cause) for one in counts)]
-    words = [_in_words(cause, report) for cause in causes]
+    words = {cause: _in_words(cause, report) for cause in COLOURS if any(one.get(cause) for one in counts)}
     names = [system.name for system in report.systems]
-    with drawing(0.34 * len(names) + 0.6 + legend_height(words)) as figure:
-        axes = figure.add_subplot()
-        axes.set_xlim(0, most)
-        start = [0] * len(names)
-        handles = []
-        for cause, word in zip(causes, words, strict=True):
-            sizes = [one.get(cause, 0) for one in counts]
-            bars = axes.barh(range(len(names)), sizes, 0.66, left=start, label=word, **look_of_cause(cause))
-            write_counts(axes, sizes, start, COLOURS[cause])
-            start = [left + size for left, size in zip(start, sizes, strict=True)]
-            handles.append(bars)
-        axes.set_yticks(range(len(names)), labels_of(names, int(0.4 * WIDTH / LETTER)))
-        axes.set_ylim(len(names) - 0.5, -0.5)
-        axes.set_xlabel("gold documents")
-        axes.xaxis.get_major_locator().set_params(integer=True, nbins=8)  # type: ignore[call-arg]
-        quiet_axes(axes, "x")
-        axes.tick_params(axis="y", length=0)
-        add_legend(figure, handles, words)
-    texts = [
-        [f"{word}: {one[cause]}" for cause, word in zip(causes, words, strict=True) if one.get(cause)] for one in counts
-    ]
+    parts = {word: [one.get(cause, 0) for one in counts] for cause, word in words.items()}
+    figure = stacked_bars(names, parts, [look_of_cause(cause) for cause in words], "gold documents", 0.34)
+    figure.axes[0].xaxis.get_major_locator().set_params(integer=True, nbins=8)  # type: ignore[call-arg]
+    texts = [[f"{word}: {one[cause]}" for cause, word in words.items() if one.get(cause)] for one in counts]
     return Drawing(figure, "Gold documents found, and causes of misses", describe(zip(names, texts, strict=True)))
 
 
@@ -304,7 +283,28 @@ def _in_words(cause: str, report: Report) -> str:
     return FOUND if k is None else f"found within rank {k}"
 
 
-def write_counts(axes: Axes, sizes: list[int], start: list[int], colour: str) -> None:
+def stacked_bars(
+    names: Sequence[str],
+    parts: Mapping[str, Sequence[int]],
+    looks: Sequence[dict[str, Any]],
+    unit: str,
+    height: float,
+) -> Figure:
+    """Return a plot of one bar per name; each part of the bars has a label, a size for each name, and a look."""
+    with drawing(height * len(names) + 0.6 + legend_height(list(parts))) as figure:
+        axes = figure.add_subplot()
+        axes.set_xlim(0, max(map(sum, zip(*parts.values(), strict=True))))
+        start, handles = [0] * len(names), []
+        for (label, sizes), look in zip(parts.items(), looks, strict=True):
+            handles.append(axes.barh(range(len(names)), sizes, 0.66, left=start, label=label, **look))
+            write_counts(axes, sizes, start, look["color"])
+            start = [left + size for left, size in zip(start, sizes, strict=True)]
+        name_rows(axes, names, unit)
+        add_legend(figure, handles, list(parts))
+    return figure
+
+
+def write_counts(axes: Axes, sizes: Sequence[int], start: Sequence[int], colour: str) -> None:
     """Write into each bar how much it stands for, where that fits."""
     _, most = axes.get_xlim()
     ground = {"facecolor": colour, "linewidth": 0, "pad": 1}  # hatching would run through the number

@@ -15,7 +15,7 @@ from krag_eval._utils.formatting import display_width, number_of, shorten
 from krag_eval.evaluation.charts import new_figure
 from krag_eval.evaluation.thresholds import Sweep
 from krag_eval.report.plots.fonts import set_fonts, warn_of_boxes
-from krag_eval.report.records import Report, ReportedSystem
+from krag_eval.report.records import Report
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -174,6 +174,15 @@ def quiet_axes(axes: Axes, grid: str) -> None:
     axes.tick_params(axis=grid, length=0)  # type: ignore[arg-type]
 
 
+def name_rows(axes: Axes, names: Sequence[str], unit: str) -> None:
+    """Name the rows of a plot, from the top, and what its horizontal axis counts."""
+    axes.set_yticks(range(len(names)), labels_of(names, int(0.4 * WIDTH / LETTER)))
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_xlabel(unit)
+    quiet_axes(axes, "x")
+    axes.tick_params(axis="y", length=0)
+
+
 def share_axis(axes: Axes, values: Sequence[float | None]) -> None:
     """Let the vertical axis reach from 0 to 1, or to less if all values are small; other ranges stay automatic."""
     known = [value for value in values if value is not None and value == value]
@@ -310,16 +319,6 @@ def tick_of(at: str) -> str:
 def metrics_of(report: Report) -> list[str]:
     """Return the names of all metrics, in the order of the results."""
     return list(dict.fromkeys(key.partition("@")[0] for system in report.systems for key in system.result.tally.means))
-
-
-def value_of(system: ReportedSystem, key: str) -> float | None:
-    """Return the value of a key; None if it is undefined or missing."""
-    return system.result[key] if key in system.result.tally.means else None
-
-
-def interval_of(system: ReportedSystem, key: str) -> tuple[float, float] | None:
-    """Return the confidence interval of a value, or None."""
-    return None if system.result.intervals is None else system.result.intervals.get(key)
 
 
 def largest_cut_off(report: Report) -> str:

@@ -76,7 +76,7 @@ def subject_of(report: Report) -> ReportedSystem:
     if len(report.systems) < 3:
         return report.systems[-1]
     key = main_key(report)
-    values = [_value(system, key) for system in report.systems]
+    values = [system.value(key) for system in report.systems]
     known = [value for value in values if value is not None]
     best = (min if is_lower_better(key) else max)(known, default=None)
     return report.systems[values.index(best)]
@@ -152,7 +152,7 @@ def _figures(report: Report) -> Iterator[Figure]:
     keys = wanted or list(dict.fromkeys(key for key in result.tally.means if key.partition("@")[0] in names))
     rows = {} if report.comparison is None else {r.key: r for r in report.comparison.rows if r.system == subject.name}
     for key in keys[:_MOST_FIGURES]:
-        interval = interval_cell((result.intervals or {}).get(key))
+        interval = interval_cell(subject.interval(key))
         row = rows.get(key)
         yield Figure(
             key,
@@ -167,14 +167,10 @@ def _valued(
     report: Report, system: ReportedSystem, key: str, part: tuple[str | None, str | None] | None = None
 ) -> Cell:
     """Return a value, behind which the queries are, the worst first."""
-    value = _value(system, key)
+    value = system.value(key)
     sign = "-" if is_lower_better(key) else ""
     run = None if len(report.systems) == 1 else system.name
     return Cell(value, format_value(value), door=door(columns=key, run=run, sort=f"{sign}one:{key}", part=part))
-
-
-def _value(system: ReportedSystem, key: str) -> float | None:
-    return system.result[key] if key in system.result else None  # noqa: SIM401 - a result is no dict
 
 
 def _change(row: ComparisonRow) -> Cell:
@@ -301,7 +297,7 @@ def _matrix_cell(report: Report, system: ReportedSystem, key: str, row: Comparis
     cell = _valued(report, system, key)
     if cell.value is None:
         return value_cell(None)
-    values = [_value(one, key) for one in report.systems]
+    values = [one.value(key) for one in report.systems]
     known = [value for value in values if value is not None]
     best = (min if is_lower_better(key) else max)(known)
     tones = ["best"] if len(known) > 1 and min(known) != max(known) and cell.value == best else []
