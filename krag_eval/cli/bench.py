@@ -52,8 +52,9 @@ def bench(
         corpus: The chunks to generate questions from. With --evalset, needed only if the retriever returns ids without
             texts.
         llm (MODULE:OBJECT): A LangChain chat model, a LlamaIndex LLM, or a function from a prompt to a string; or
-            gguf:FILE, a model that runs on this machine. It writes the questions, answers them unless --answer is
-            given, and judges the retrieved documents.
+            gguf:FILE, a model that runs on this machine, or http://HOST/v1#MODEL, a server that speaks the OpenAI
+            protocol. It writes the questions, answers them unless --answer is given, and judges the retrieved
+            documents.
         answer (MODULE:OBJECT): The system that answers: a function of a question and its documents, or of the question
             alone, a LangChain runnable, a LlamaIndex query engine, or another language model.
         evalset: Ask these questions instead of generated ones.

@@ -35,8 +35,8 @@ def generate(
     Parameters:
         corpus (CORPUS): The chunks, in any format that validate reads.
         llm (MODULE:OBJECT): A LangChain chat model, a LlamaIndex LLM, a function from a prompt to a string, or a class
-            or function that makes one; or gguf:FILE, a model that runs on this machine. Modules in the current
-            directory can be named.
+            or function that makes one; or gguf:FILE, a model that runs on this machine, or http://HOST/v1#MODEL, a
+            server that speaks the OpenAI protocol. Modules in the current directory can be named.
         out: The questions. The ending selects the format; .jsonl keeps everything.
         n (-n --samples): How many questions to make.
         types (--type): literal, paraphrase, scenario or negative; repeatable. All four by default.

@@ -32,18 +32,18 @@ def load_embeddings(path: str | None, match: str, similarity_threshold: float | 
 
 
 def load_llm(path: str) -> Any:
-    """Return the language model that `--llm` names: `module:object`, or `gguf:FILE` for one that runs here.
+    """Return the language model that `--llm` names: `module:object`, `gguf:FILE` or `http://HOST/v1#MODEL`.
 
     Raises:
         InvalidInputError: It cannot be loaded.
         MissingDependencyError: A model is to run here, and the extra `local-llm` is not installed.
     """
     kind, _, file = path.partition(":")
-    if kind != "gguf":
+    if kind not in ("gguf", "http", "https"):
         return load_object(path, "--llm", "a language model")
-    from krag_eval.llm.local import LocalModel  # slow to import
+    from krag_eval.llm.local import LocalModel, ServedModel  # slow to import
 
-    return LocalModel(file)
+    return LocalModel(file) if kind == "gguf" else ServedModel(path)
 
 
 def load_object(path: str, option: str, thing: str) -> Any:

@@ -1,10 +1,14 @@
-"""Run a language model from a GGUF file on this machine, without a key and a network."""
+"""Ask a language model without a framework: one in a GGUF file, or one behind an address of the OpenAI protocol."""
 
 from __future__ import annotations
 
 import functools
+import json
 import os
 import secrets
+import urllib.error
+import urllib.request
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,22 +18,57 @@ from krag_eval._utils.errors import InvalidInputError, needing
 
 CONTEXT_TOKENS = 8192
 ANSWER_TOKENS = 1024
+_SECONDS = 600
+_USAGE = (("input", "prompt"), ("output", "completion"))
 
 
 class EngineError(RuntimeError):
-    """The engine answered with an error.
+    """The engine or the server answered with an error.
 
     Args:
         message: Its own words.
         status_code: The HTTP status that it gives the error.
+        headers: The headers of its answer, which may say when to ask again.
     """
 
-    def __init__(self, message: str, status_code: int) -> None:
+    def __init__(self, message: str, status_code: int, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
-        self.status_code = status_code
+        self.status_code, self.headers = status_code, headers
 
 
-class LocalModel:
+class _ChatModel(ABC):
+    """What speaks the OpenAI protocol, with the methods of LangChain's models that are used here."""
+
+    @abstractmethod
+    def _complete(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Return the answer to a request."""
+
+    def invoke(self, prompt: str, schema: Mapping[str, Any] | None = None) -> SimpleNamespace:
+        """Return the answer to a prompt, as a message of LangChain has it; with a JSON schema, it follows that.
+
+        Raises:
+            EngineError: The engine turned the prompt away, as where it is too long.
+            OSError: The server cannot be reached.
+        """
+        request: dict[str, Any] = {"messages": [{"role": "user", "content": prompt}], "temperature": 0}
+        request["max_tokens"] = ANSWER_TOKENS
+        if schema is not None:
+            request["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+        answer = self._complete(request)
+        choice, usage = answer["choices"][0], answer.get("usage") or {}
+        return SimpleNamespace(
+            content=choice["message"].get("content") or "",
+            additional_kwargs={"refusal": choice["message"].get("refusal")},
+            response_metadata={"finish_reason": choice.get("finish_reason")},
+            usage_metadata={f"{ours}_tokens": usage.get(f"{its}_tokens") for ours, its in _USAGE},
+        )
+
+    def with_structured_output(self, schema: Mapping[str, Any]) -> SimpleNamespace:
+        """Return what asks for JSON: its `invoke` takes a prompt."""
+        return SimpleNamespace(invoke=functools.partial(self.invoke, schema=schema))
+
+
+class LocalModel(_ChatModel):
     """A language model in a GGUF file, run by llama.cpp (xllamacpp); it answers the same prompt the same way.
 
     It takes prompt and answer together up to 8,192 tokens, or what the model allows, and ends an answer after 1,024.
@@ -75,26 +114,43 @@ class LocalModel:
             ) from None
         self.model = file.name
 
-    def invoke(self, prompt: str, schema: Mapping[str, Any] | None = None) -> SimpleNamespace:
-        """Return the answer to a prompt, as a message of LangChain has it; with a JSON schema, it follows that.
-
-        Raises:
-            EngineError: The engine turned the prompt away, as where it is too long.
-        """
-        request: dict[str, Any] = {"messages": [{"role": "user", "content": prompt}], "temperature": 0}
-        request["max_tokens"] = ANSWER_TOKENS
-        if schema is not None:
-            request["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
-        answer = self._server.handle_chat_completions(request)
+    def _complete(self, request: dict[str, Any]) -> dict[str, Any]:
+        answer: dict[str, Any] = self._server.handle_chat_completions(request)
         if "error" in answer:
             raise EngineError(str(answer["error"].get("message")), int(answer["error"].get("code", 500)))
-        choice, usage = answer["choices"][0], answer["usage"]
-        return SimpleNamespace(
-            content=choice["message"]["content"] or "",
-            response_metadata={"finish_reason": choice["finish_reason"]},
-            usage_metadata={"input_tokens": usage["prompt_tokens"], "output_tokens": usage["completion_tokens"]},
-        )
+        return answer
 
-    def with_structured_output(self, schema: Mapping[str, Any]) -> SimpleNamespace:
-        """Return what asks for JSON: its `invoke` takes a prompt."""
-        return SimpleNamespace(invoke=functools.partial(self.invoke, schema=schema))
+
+class ServedModel(_ChatModel):
+    """A language model behind an address that speaks the OpenAI protocol, such as one of vLLM or Ollama.
+
+    It sends the key in the variable `OPENAI_API_KEY`, if there is one.
+
+    Args:
+        address: The address up to `/v1`, and the name of the model: `http://127.0.0.1:8000/v1#qwen3-4b`.
+
+    Attributes:
+        model: The name of the model.
+
+    Raises:
+        InvalidInputError: The name is missing.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._address, _, self.model = address.partition("#")
+        if not self.model:
+            raise InvalidInputError(f"{address}: which model? Write its name behind the address: {self._address}#MODEL")
+
+    def _complete(self, request: dict[str, Any]) -> dict[str, Any]:
+        headers = {"Content-Type": "application/json"}
+        if key := os.environ.get("OPENAI_API_KEY"):
+            headers["Authorization"] = f"Bearer {key}"
+        data = json.dumps({"model": self.model, **request}).encode()
+        asked = urllib.request.Request(f"{self._address.rstrip('/')}/chat/completions", data, headers)
+        try:
+            with urllib.request.urlopen(asked, timeout=_SECONDS) as answer:
+                return json.load(answer)  # type: ignore[no-any-return]
+        except urllib.error.HTTPError as error:
+            with error:
+                said = error.read(400).decode(errors="replace")
+            raise EngineError(said or str(error), error.code, dict(error.headers)) from None
