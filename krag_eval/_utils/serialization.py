@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from enum import Enum
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, get_args, get_origin, get_type_hints
 
 from krag_eval._utils.errors import InvalidInputError, needing
 
@@ -85,8 +86,10 @@ class Tabular:
         return pa.table(columns).__arrow_c_stream__(requested_schema)
 
 
-class SumState:
-    """Base class of states that are whole numbers: they merge by addition, in any order.
+class State:
+    """Base class of dataclasses that are sums: they merge by addition, in any order.
+
+    A field is a whole number, another state, or a mapping of these by keys that both sides of a merge have.
 
     Attributes:
         signed: The fields that may be below 0.
@@ -98,24 +101,52 @@ class SumState:
     def merge(self, other: Self) -> None:
         """Add another state to this one."""
         for name in self.__slots__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+            setattr(self, name, _sum(getattr(self, name), getattr(other, name)))
 
-    def to_dict(self) -> dict[str, int]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the state as JSON can hold it."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: _stored(getattr(self, name)) for name in self.__slots__}
 
     @classmethod
     def from_dict(cls, record: object) -> Self:
         """Read the state that `to_dict` wrote.
 
         Raises:
-            InvalidInputError: A field is missing, unknown, or not such a number.
+            InvalidInputError: A field is missing, unknown, or something else.
         """
-        read, state = read_record(record, cls.__name__, cls.__slots__), cls()
-        for name, value in read.items():
-            least = -math.inf if name in cls.signed else 0
-            setattr(state, name, read_whole(value, f"{cls.__name__}.{name}", least))
-        return state
+        read = read_record(record, cls.__name__, cls.__slots__)
+        hashable: Any = cls  # mypy looks for the hash of its objects
+        types = _types_of(hashable)
+        least = {name: -math.inf if name in cls.signed else 0 for name in read}
+        return cls(**{n: _read(types[n], one, f"{cls.__name__}.{n}", least[n]) for n, one in read.items()})
+
+
+@functools.cache
+def _types_of(cls: type[Any]) -> dict[str, Any]:
+    return get_type_hints(cls)
+
+
+def _sum(mine: Any, theirs: Any) -> Any:
+    if isinstance(mine, int):
+        return mine + theirs
+    if isinstance(mine, dict):
+        mine |= {key: _sum(mine[key], value) for key, value in theirs.items()}
+    else:
+        mine.merge(theirs)
+    return mine
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _stored(inner) for key, inner in value.items()}
+    return value if isinstance(value, int) else value.to_dict()
+
+
+def _read(type_: Any, value: object, what: str, least: float = 0) -> Any:
+    if get_origin(type_) is dict:
+        inner = get_args(type_)[1]
+        return {key: _read(inner, one, f"{what}.{key}") for key, one in read_record(value, what).items()}
+    return read_whole(value, what, least) if type_ is int else type_.from_dict(value)
 
 
 def read_record(record: object, what: str, names: Sequence[str] | None = None) -> Mapping[str, Any]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
 
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
-from krag_eval._utils.serialization import SumState, read_record, read_whole
+from krag_eval._utils.serialization import State, read_record, read_whole
 from krag_eval.metrics import METRICS
 from krag_eval.metrics.cut_offs import GivenCutOff
 from krag_eval.metrics.judgments import CutOff, Judgments
@@ -18,7 +17,7 @@ from krag_eval.statistics.distributions import CountDistribution, ValueDistribut
 
 
 @dataclass(slots=True)
-class CountState(SumState):
+class CountState(State):
     """The summed counts behind the micro values at one cut-off; queries without gold documents are left out.
 
     Attributes:
@@ -37,13 +36,9 @@ class CountState(SumState):
 
     def add(self, judged: Judgments, k: CutOff, precision_denominator: str) -> None:
         """Add some queries."""
-        defined = judged.is_defined
-        relevant, out_of = precision_counts(judged, k, precision_denominator)
-        self.covered += _total(judged.covered_within(k)[defined])
-        self.gold += _total(judged.n_gold[defined])
-        self.relevant += _total(relevant[defined])
-        self.out_of += _total(out_of[defined])
-        self.n_queries += int(defined.sum())
+        counts = counts_of(judged, k, precision_denominator)
+        covered, gold, relevant, out_of = counts.sum(axis=0).tolist()
+        self.merge(CountState(covered, gold, relevant, out_of, len(counts)))
 
     @property
     def recall(self) -> float | None:
@@ -69,7 +64,7 @@ class CountState(SumState):
 
 
 @dataclass(slots=True)
-class NoAnswerState(SumState):
+class NoAnswerState(State):
     """What came back for queries without gold documents, for which the right answer is nothing.
 
     Attributes:
@@ -113,7 +108,7 @@ _MOST_AT_ONCE = 1 << 24
 
 
 @dataclass(slots=True)
-class MeanState(SumState):
+class MeanState(State):
     """The exact sum of a metric's values and how many there are; states merge by addition, in any order.
 
     Attributes:
@@ -176,7 +171,7 @@ def _exact_sum(values: FloatArray, times: IntArray | None = None) -> int:
 
 
 @dataclass(slots=True)
-class Tally:
+class Tally(State):
     """All aggregates of an evaluation, as states that merge exactly: splitting the queries changes no bit.
 
     Attributes:
@@ -249,40 +244,6 @@ class Tally:
         self.n_queries += len(judged)
         self.n_unjudged += 0 if unjudged is None else int(unjudged.sum())
 
-    def merge(self, other: Tally) -> None:
-        """Add another tally of the same keys and cut-offs."""
-        for key, state in other.means.items():
-            self.means[key].merge(state)
-        for key, count in other.counts.items():
-            self.counts[key].merge(count)
-        self.no_answer.merge(other.no_answer)
-        self.n_queries += other.n_queries
-        self.n_unjudged += other.n_unjudged
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the tally as JSON can hold it."""
-        means = {key: state.to_dict() for key, state in self.means.items()}
-        counts = {at: state.to_dict() for at, state in self.counts.items()}
-        others = {"n_queries": self.n_queries, "n_unjudged": self.n_unjudged}
-        return {"means": means, "counts": counts, "no_answer": self.no_answer.to_dict(), **others}
-
-    @classmethod
-    def from_dict(cls, record: object) -> Tally:
-        """Read the tally that `to_dict` wrote.
-
-        Raises:
-            InvalidInputError: It is not a tally.
-        """
-        read = read_record(record, "Tally", [field.name for field in fields(cls)])
-        means, counts = (read_record(read[name], f"Tally.{name}") for name in ("means", "counts"))
-        return cls(
-            {key: MeanState.from_dict(state) for key, state in means.items()},
-            {at: CountState.from_dict(state) for at, state in counts.items()},
-            NoAnswerState.from_dict(read["no_answer"]),
-            read_whole(read["n_queries"], "Tally.n_queries"),
-            read_whole(read["n_unjudged"], "Tally.n_unjudged"),
-        )
-
 
 def key_of(metric: str, k: GivenCutOff) -> str:
     """Return the key of a metric at a cut-off.
@@ -304,7 +265,7 @@ COVERED, GOLD, RELEVANT, OUT_OF = range(4)
 
 
 @dataclass(slots=True)
-class Distributions:
+class Distributions(State):
     """The distributions of values over queries, from which intervals follow; a `Tally` has the means.
 
     They depend on the queries alone, not on their order or how they were split: intervals of merged distributions are
@@ -344,32 +305,6 @@ class Distributions:
         for k, within in ranks.items():
             self.counts[key_of("", k)].add(counts_of(judged, within, precision_denominator))
 
-    def merge(self, other: Distributions) -> None:
-        """Add those of other queries, with the same keys and cut-offs."""
-        for key, values in other.values.items():
-            self.values[key].merge(values)
-        for at, counts in other.counts.items():
-            self.counts[at].merge(counts)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the distributions as JSON can hold them."""
-        values = {key: state.to_dict() for key, state in self.values.items()}
-        return {"values": values, "counts": {at: state.to_dict() for at, state in self.counts.items()}}
-
-    @classmethod
-    def from_dict(cls, record: object) -> Distributions:
-        """Read the distributions that `to_dict` wrote.
-
-        Raises:
-            InvalidInputError: They are not such a record.
-        """
-        read = read_record(record, "Distributions", ["values", "counts"])
-        values, counts = (read_record(read[name], f"Distributions.{name}") for name in ("values", "counts"))
-        return cls(
-            {key: ValueDistribution.from_dict(state) for key, state in values.items()},
-            {at: CountDistribution.from_dict(state) for at, state in counts.items()},
-        )
-
 
 def counts_of(judged: Judgments, k: CutOff, precision_denominator: str) -> IntArray:
     """Return the counts behind the micro values, as `Distributions` has them, of the queries with gold documents."""
@@ -378,7 +313,7 @@ def counts_of(judged: Judgments, k: CutOff, precision_denominator: str) -> IntAr
 
 
 @dataclass(slots=True)
-class Summary:
+class Summary(State):
     """The aggregates of some queries: a state that merges exactly.
 
     Attributes:
@@ -390,16 +325,6 @@ class Summary:
     tally: Tally
     spread: Distributions
     unmatchable: dict[str, int]
-
-    def merge(self, other: Summary) -> None:
-        """Add that of other queries."""
-        self.tally.merge(other.tally)
-        self.spread.merge(other.spread)
-        self.unmatchable = {side: n + other.unmatchable[side] for side, n in self.unmatchable.items()}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the summary as JSON can hold it."""
-        return {"tally": self.tally.to_dict(), "spread": self.spread.to_dict(), "unmatchable": self.unmatchable}
 
     @classmethod
     def from_dict(cls, record: object) -> Summary:
