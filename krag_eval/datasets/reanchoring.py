@@ -166,47 +166,20 @@ class _Search:
     def anchor(self, question: Question, gold: Document, passage: Passage | None) -> Anchor:
         """Return what became of a gold document."""
         old_ids = () if gold.id is None else (gold.id,)
+        unknown = Anchor(question_id=question.id, status="unanchorable", old_id=gold.id, new_ids=old_ids)
         if passage is None:
-            return Anchor(question_id=question.id, status="unanchorable", old_id=gold.id, new_ids=old_ids)
+            return unknown
         if self.spans is not None:
-            return self._span_anchor(question, gold, passage)
+            return _span_anchor(unknown, passage, self.spans[passage])
         if passage not in self.links or (not passage.text and passage.span is None):
-            return Anchor(question_id=question.id, status="unanchorable", old_id=gold.id, new_ids=old_ids)
+            return unknown
         link = self.links[passage]
+        ids, others = self._ids(link.chunks), self._ids(link.alternatives)
+        known = replace(unknown, method=link.method, similarity=link.similarity, alternatives=others, text=passage.text)
         status = self._status(passage, link)
-        ids = self._ids(link.chunks)
-        return Anchor(
-            question_id=question.id,
-            status=status,
-            old_id=gold.id,
-            new_ids=old_ids if status == "lost" else ids,
-            method=link.method,
-            similarity=link.similarity,
-            alternatives=self._ids(link.alternatives),
-            nearest=ids if status == "lost" else (),
-            text=passage.text,
-        )
-
-    def _span_anchor(self, question: Question, gold: Document, passage: Passage) -> Anchor:
-        span = (self.spans or {})[passage]
-        if span is None:
-            status: Status = "lost" if passage.text else "unanchorable"
-            old_ids = () if gold.id is None else (gold.id,)
-            return Anchor(
-                question_id=question.id, status=status, old_id=gold.id, new_ids=old_ids, text=passage.text or None
-            )
-        is_same = passage.span is not None and replace(span, text=None, grade=None) == replace(passage.span, text=None)
-        status = "valid" if is_same else "moved"
-        return Anchor(
-            question_id=question.id,
-            status=status,
-            old_id=gold.id,
-            new_ids=(),
-            method="span",
-            similarity=1.0,
-            text=span.text,
-            span=span,
-        )
+        if status == "lost":
+            return replace(known, status=status, nearest=ids)
+        return replace(known, status=status, new_ids=ids)
 
     def _status(self, passage: Passage, link: Link) -> Status:
         if link.method is None:
@@ -285,6 +258,15 @@ class _Search:
             is_named = doc_id is not None and self._doc_key in document.metadata
             metadata = {**document.metadata, self._doc_key: doc_id} if is_named else document.metadata
             yield replace(document, id=new_id, metadata=metadata)
+
+
+def _span_anchor(unknown: Anchor, passage: Passage, span: Span | None) -> Anchor:
+    """Return what became of a passage that was looked for in whole documents."""
+    if span is None:
+        return replace(unknown, status="lost", text=passage.text) if passage.text else unknown
+    is_same = passage.span is not None and replace(span, text=None, grade=None) == replace(passage.span, text=None)
+    found = replace(unknown, status="valid" if is_same else "moved", new_ids=(), method="span", similarity=1.0)
+    return replace(found, text=span.text, span=span)
 
 
 def _without_repeats(gold: Iterable[Any]) -> Iterator[Any]:

@@ -297,6 +297,11 @@ class Side:
         """Return the query of each of these positions of a column."""
         return np.searchsorted(self.offsets, positions, side="right") - 1
 
+    def places_of(self, positions: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the query and the rank, from 1, of each of these positions of a column."""
+        query = self.query_of(positions)
+        return query, positions - self.offsets[query] + 1
+
     def _check_rows(self, rows: object) -> list[Sequence[object]]:
         if hasattr(rows, "__arrow_c_array__") or (hasattr(rows, "__arrow_c_stream__") and not is_arrow_table(rows)):
             to_list = getattr(rows, "to_pylist", None) or getattr(rows, "to_list", None)  # of pyarrow, of polars

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
-from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval._utils.formatting import qualified_name
 from krag_eval.documents.columns import MISSING
@@ -102,11 +101,10 @@ def embed(texts: Sequence[str], embeddings: object, *, prefix: str = "", batch_s
         The dimension is 0 where no text was sent.
 
     Raises:
-        InvalidInputError: `embeddings` is no model, a text is no string, or the model raised or returned anything but
-            one vector of finite numbers per text, all of one dimension.
+        InvalidInputError: `embeddings` is no model, or it raised or returned anything but one vector of finite numbers
+            per text, all of one dimension.
     """
     ask = check_embeddings(embeddings)
-    _check_arguments(texts, prefix, batch_size)
     numbers: dict[str, int] = {}
     places = [numbers.setdefault(text, len(numbers)) if text.strip() else -1 for text in texts]
     unique = list(numbers)
@@ -217,19 +215,6 @@ def _normalized(rows: FloatArray) -> FloatArray:
     lengths = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
     on_grid: FloatArray = np.rint(rows / np.where(lengths > 0, lengths, 1) * _GRID) / _GRID
     return on_grid
-
-
-def _check_arguments(texts: object, prefix: object, batch_size: object) -> None:
-    if isinstance(texts, (str, bytes)) or not isinstance(texts, Sequence):
-        raise InvalidInputError(
-            f"`texts` must be a list of strings, got {_named(texts)}. Give [text] for a single one."
-        )
-    for number, text in enumerate(texts, 1):
-        if not isinstance(text, str):
-            raise InvalidInputError(f"Text {number} must be a string, got {_named(text)}. Only texts can be embedded.")
-    if not isinstance(prefix, str):
-        raise InvalidInputError(f"`prefix` must be a string such as 'passage: ', got {show(prefix)}.")
-    check_count("batch_size", batch_size)
 
 
 def _plain_model_name(name: str) -> str:

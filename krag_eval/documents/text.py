@@ -69,6 +69,23 @@ def normalize_all(texts: Sequence[str], at_once: int = 64) -> list[str]:
     return forms
 
 
+def forms_of(texts: Sequence[str], normalizer: Normalizer | None) -> list[str]:
+    """Return texts under the normalizer of the settings; None leaves them as they are.
+
+    Raises:
+        InvalidInputError: A normalizer of the user returned something else than a string.
+    """
+    if normalizer is None:
+        return list(texts)
+    if normalizer is normalize:
+        return normalize_all(texts)
+    forms = list(map(normalizer, texts))
+    if not set(map(type, forms)) <= {str}:
+        odd: object = next(form for form in forms if type(form) is not str)
+        raise InvalidInputError(f"`normalize` returned a {type(odd).__name__}. It must return a string.")
+    return forms
+
+
 def nfkc(text: str) -> str:
     """Return Unicode NFKC, without the quadratic time that Python takes for a letter with thousands of marks.
 

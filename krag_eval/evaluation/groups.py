@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from krag_eval._utils.errors import needing
 from krag_eval._utils.formatting import format_value, number_of, one_line
-from krag_eval._utils.serialization import json_text
+from krag_eval._utils.serialization import data_frame, json_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,9 +88,7 @@ class GroupedResults(Mapping[Any, Result]):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per group, with the group columns as its index. Needs pandas."""
-        with needing("groups.to_pandas()", "pandas", "pandas"):
-            import pandas as pd
-        frame = pd.DataFrame(self.to_records())
+        frame = data_frame(self.to_records(), "groups.to_pandas()")
         return frame.set_index(self.by[0] if self._is_single else list(self.by))
 
     def rows(self, most: int | None = None) -> tuple[list[str], list[list[str]]]:

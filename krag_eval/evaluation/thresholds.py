@@ -12,9 +12,10 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.checks import as_number, check_threshold, describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, RetrieverError, needing, show
+from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
 from krag_eval._utils.formatting import format_value
 from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.serialization import data_frame
 from krag_eval._utils.suggestions import check_names
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import read_leniently
@@ -98,10 +99,8 @@ class Sweep(ComparedByFields):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per threshold, one column per key; NaN where a value is undefined. Needs pandas."""
-        with needing("sweep.to_pandas()", "pandas", "pandas"):
-            import pandas as pd
-        index = pd.Index(self.thresholds, name="threshold")
-        return pd.DataFrame({key: list(column) for key, column in self.values.items()}, index=index, dtype="float64")
+        columns = {"threshold": self.thresholds, **self.values}
+        return data_frame(columns, "sweep.to_pandas()", dtype="float64").set_index("threshold")
 
     def __repr__(self) -> str:
         keys = [key for key in self.values if not key.startswith("micro_")]

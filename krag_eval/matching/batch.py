@@ -20,7 +20,7 @@ from krag_eval._utils.limits import limit, shown, to_allow
 from krag_eval._utils.objects import ComparedByFields, cached_property
 from krag_eval.documents.columns import MISSING, Side, runs
 from krag_eval.documents.document import DOC_KEY
-from krag_eval.documents.text import normalize, normalize_all
+from krag_eval.documents.text import forms_of
 from krag_eval.matching.overlap import UNIT_OF, Sketches, sketch
 from krag_eval.matching.settings import Settings
 from krag_eval.matching.tokens import CHEAP_TOKENIZERS, TokenTable
@@ -214,16 +214,7 @@ class Batch:
     @cached_property
     def normal_forms(self) -> list[str]:
         """The normalized form of each unique text."""
-        normalizer = self.settings.normalize
-        if normalizer is None:
-            return self.unique_texts
-        if normalizer is normalize:
-            return normalize_all(self.unique_texts)
-        forms = list(map(normalizer, self.unique_texts))
-        if not set(map(type, forms)) <= {str}:
-            odd: object = next(form for form in forms if type(form) is not str)
-            raise InvalidInputError(f"`normalize` returned a {type(odd).__name__}. It must return a string.")
-        return forms
+        return forms_of(self.unique_texts, self.settings.normalize)
 
     @cached_property
     def normal_texts(self) -> Codes:

@@ -67,8 +67,7 @@ def nearest_of(batch: Batch, gold_number: IntArray, n_gold: int, near: float = N
     method, gold = np.zeros(n_gold, dtype=np.int64), np.zeros(n_gold, dtype=np.int64)
     found, found_by = _near_pairs(batch, near)
     number = gold_number[found.actual]
-    query = batch.predicted.query_of(found.predicted)
-    ranks = found.predicted - batch.predicted.offsets[query] + 1
+    _, ranks = batch.predicted.places_of(found.predicted)
     counts = np.flatnonzero(number >= 0)
     # The most similar first, of equals the highest rank; of several assignments to one place the last one stays.
     best = counts[np.lexsort((ranks[counts], -found.similarity[counts]))][::-1]

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.checks import as_number
 from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval.documents.readers import reader_of, split_pair
@@ -45,7 +45,8 @@ def freshness(
     if not half_life > 0:
         raise InvalidInputError(f"`half_life` must be a number of days above 0, got {show(half_life, 40)}.")
     dated = np.flatnonzero(~np.isnan(ages))
-    query, inside = _within(batch, dated, k)
+    query, rank = batch.predicted.places_of(dated)
+    inside = within(query, rank, k)
     fresh = np.exp2(-np.maximum(ages[dated], 0.0) / half_life)
     count = np.bincount(query[inside], minlength=len(judged))
     total = np.bincount(query[inside], weights=fresh[inside], minlength=len(judged))
@@ -72,15 +73,7 @@ def undated(judged: Judgments, k: CutOff = None, *, batch: Batch, now: str, date
     Source: the number that every mean over dated documents has to be read with.
     """
     without = np.flatnonzero(np.isnan(_ages(batch, _as_moment(now, "now"), date_key)))
-    query, inside = _within(batch, without, k)
-    out_of = judged.retrieved_within(k)
-    count = np.bincount(query[inside], minlength=len(judged))
-    return np.asarray(np.divide(count, out_of, out=np.full(len(judged), np.nan), where=out_of > 0))
-
-
-def _within(batch: Batch, positions: IntArray, k: CutOff) -> tuple[IntArray, BoolArray]:
-    query = batch.predicted.query_of(positions)
-    return query, within(query, positions - batch.predicted.offsets[query] + 1, k)
+    return judged.share_of_ranks(*batch.predicted.places_of(without), k)
 
 
 def _ages(batch: Batch, now: datetime, date_key: str) -> FloatArray:

@@ -20,7 +20,6 @@ from krag_eval.metrics.judgments import (
     identity_keys,
     judged_positions,
     merge_equal,
-    within,
 )
 from krag_eval.metrics.precision import precision
 from krag_eval.metrics.reciprocal_rank import reciprocal_rank
@@ -48,11 +47,8 @@ def judged(judged: Judgments, k: CutOff = None, *, batch: Batch, matches: Matche
 
     Source: `Judged` of ir_measures, to which it is equal on unique ids.
     """
-    query, rank = _places(batch, judged_positions(batch, matches))
-    count = np.bincount(query[within(query, rank, k)], minlength=len(judged))
-    out_of = judged.retrieved_within(k)
-    share = np.divide(count, out_of, out=np.zeros(len(judged)), where=out_of > 0)
-    return np.where(batch.actual.sizes > 0, share, np.nan)
+    share = judged.share_of_ranks(*batch.predicted.places_of(judged_positions(batch, matches)), k)
+    return np.where(batch.actual.sizes > 0, np.nan_to_num(share), np.nan)
 
 
 def bpref(judged: Judgments, k: CutOff = None, *, batch: Batch, matches: Matches) -> FloatArray:  # noqa: ARG001
@@ -213,7 +209,7 @@ def _all_relevant(judged: Judgments, batch: Batch, matches: Matches) -> Judgment
     positions = np.flatnonzero(unjudged)
     unjudged[[*earlier_equal(batch.predicted, positions, [codes.predicted for codes in identity_keys(batch)])]] = False
     unjudged[batch.predicted.offsets[judged.relevant_query] + judged.relevant_rank - 1] = True
-    query, rank = _places(batch, np.flatnonzero(unjudged))
+    query, rank = batch.predicted.places_of(np.flatnonzero(unjudged))
     return replace(judged, relevant_query=query, relevant_rank=rank)
 
 
@@ -247,8 +243,3 @@ def _above(judged: Judgments, batch: Batch, positions: IntArray) -> IntArray:
 def _mean_over_gold(judged: Judgments, values: FloatArray) -> FloatArray:
     total = np.bincount(judged.credited_query, weights=values, minlength=len(judged))
     return np.asarray(total / np.where(judged.is_defined, judged.n_gold, np.nan))
-
-
-def _places(batch: Batch, positions: IntArray) -> tuple[IntArray, IntArray]:
-    query = batch.predicted.query_of(positions)
-    return query, positions - batch.predicted.offsets[query] + 1

@@ -91,6 +91,12 @@ class Judgments:
         """Return relevant ranks among the first `k`; shape (n_queries,)."""
         return self._count(self.relevant_query, self.relevant_rank, k)
 
+    def share_of_ranks(self, query: IntArray, rank: IntArray, k: CutOff) -> FloatArray:
+        """Return which share of the first `k` ranks these are, NaN where nothing was retrieved; shape (n_queries,)."""
+        out_of = self.retrieved_within(k)
+        count = self._count(query, rank, k)
+        return np.asarray(np.divide(count, out_of, out=np.full(len(self), np.nan), where=out_of > 0))
+
     def covered_within(self, k: CutOff) -> IntArray:
         """Return gold documents covered by the first `k` ranks; shape (n_queries,)."""
         return self._count(*self._covered, k)
@@ -249,8 +255,7 @@ def judge(batch: Batch, matches: Matches) -> Judgments:
     edges = np.sort(matched[fresh] * n_gold + gold[fresh])
     edges = edges[np.append(True, edges[1:] != edges[:-1])[: len(edges)]]  # merged gold documents are matched once
     position, edge_gold = np.divmod(edges, n_gold)
-    edge_query = predicted.query_of(position)
-    edge_rank = position - predicted.offsets[edge_query] + 1
+    edge_query, edge_rank = predicted.places_of(position)
 
     gold_rank = np.zeros(len(gold_position), dtype=np.int64)
     gold_rank[edge_gold[::-1]] = edge_rank[::-1]  # sorted by rank: the best one is assigned last and stays

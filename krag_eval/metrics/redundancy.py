@@ -8,7 +8,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval.matching import Batch
-from krag_eval.metrics.judgments import CutOff, Judgments, repeated_positions, within
+from krag_eval.metrics.judgments import CutOff, Judgments, repeated_positions
 
 SHINGLE = 4
 
@@ -39,12 +39,7 @@ def redundancy(judged: Judgments, k: CutOff = None, *, batch: Batch, overlap: fl
     """
     redundant = _is_contained(batch, overlap)
     redundant[repeated_positions(batch)] = True
-    positions = np.flatnonzero(redundant)
-    query = batch.predicted.query_of(positions)
-    rank = positions - batch.predicted.offsets[query] + 1
-    n_redundant = np.bincount(query[within(query, rank, k)], minlength=len(judged))
-    out_of = judged.retrieved_within(k)
-    return np.asarray(np.divide(n_redundant, out_of, out=np.full(len(judged), np.nan), where=out_of > 0))
+    return judged.share_of_ranks(*batch.predicted.places_of(np.flatnonzero(redundant)), k)
 
 
 def _is_contained(batch: Batch, overlap: float) -> BoolArray:

@@ -249,10 +249,9 @@ def _ranked_chunks(batch: Batch) -> tuple[_Spans, IntArray]:
     if "chunks" not in kept:
         document, start, end = batch.places.predicted
         position = np.flatnonzero(document >= 0)
-        query = batch.predicted.query_of(position)
+        query, ranks = batch.predicted.places_of(position)
         chunks = _Spans(query, document[position], start[position], end[position])
         order = order_of(chunks.query, chunks.document, chunks.start)
-        ranks = position - batch.predicted.offsets[query] + 1
         kept["chunks"] = _Spans(*(column[order] for column in chunks)), ranks[order]
     ranked: tuple[_Spans, IntArray] = kept["chunks"]
     return ranked
@@ -289,10 +288,9 @@ def _n_common(batch: Batch, union: _Union, spans: _Spans) -> tuple[IntArray, Int
 
 def _without_place(batch: Batch, k: CutOff) -> IntArray:
     """Return how many characters the different chunks without a place have among the first `k`; shape (n_queries,)."""
-    predicted = batch.predicted
     position = np.flatnonzero(batch.places.predicted.document < 0)
-    query = predicted.query_of(position)
-    inside = within(query, position - predicted.offsets[query] + 1, k)
+    query, ranks = batch.predicted.places_of(position)
+    inside = within(query, ranks, k)
     position, query = position[inside], query[inside]
     if not len(position):
         return np.zeros(len(batch), dtype=np.int64)

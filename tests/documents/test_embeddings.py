@@ -158,23 +158,6 @@ def test_what_is_no_model_is_refused(model: Any, message: str) -> None:
         check_embeddings(model)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: embed("a text", lengths), "`texts` must be a list of strings, got 'a text'"),
-        (lambda: embed({"a"}, lengths), "`texts` must be a list of strings, got a set"),  # type: ignore[arg-type]
-        (lambda: embed(["a", None], lengths), "Text 2 must be a string, got None"),  # type: ignore[list-item]
-        (lambda: embed(["a"], lengths, prefix=None), "`prefix` must be a string"),  # type: ignore[arg-type]
-        (lambda: embed(["a"], lengths, batch_size=0), "`batch_size` must be an integer of at least 1, got 0"),
-        (lambda: embed(["a"], lengths, batch_size=True), "got True"),
-    ],
-)
-def test_other_arguments_are_checked(call: Callable[[], Any], message: str) -> None:
-    with pytest.raises(InvalidInputError) as refused:
-        call()
-    assert message in str(refused.value)
-
-
 class Named:
     def __init__(self, **attributes: Any) -> None:
         self.__dict__.update(attributes)

@@ -9,6 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,10 +53,7 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     with _opened(path) as file:
         kept = (file.schema_arrow.metadata or {}).get(_MARK)
-    try:
         value = parse_json(kept.decode()) if kept else {}
-    except ValueError as error:
-        raise _damaged(path, error) from error
     return value if isinstance(value, dict) else {}
 
 
@@ -68,32 +66,18 @@ def read_rows(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any
     """
     with _opened(path) as file:
         _check_seal(path)
-        import pyarrow as pa  # `_opened` has made sure that it is there
-
         schema = file.schema_arrow
         names = [field.name for field in schema if not _is_binary(field.type)]
         left_out = [name for name in schema.names if name not in names]
         if left_out:
             warn(f"{path}: the columns {', '.join(left_out)} hold bytes and are not read. Only text and numbers are.")
         marked = {field.name for field in schema if (field.metadata or {}).get(_MARK) == b"json"}
-        number = 0
         # A batch may be longer than asked: what its strings repeat takes no memory before they are Python's.
         batches = file.iter_batches(_BATCH, columns=names, use_threads=False)
         parts = (batch.slice(start, _BATCH) for batch in batches for start in range(0, len(batch), _BATCH))
-        while True:
-            try:
-                part = next(parts, None)
-                rows = [] if part is None else part.to_pylist()
-            except InvalidInputError:
-                raise
-            except (pa.ArrowException, OSError, ValueError, ArithmeticError, LookupError) as error:
-                raise _damaged(path, error) from error
-            if part is None:
-                return
-            for row in rows:
-                number += 1
-                place = f"{path}: row {number}"
-                yield place, {name: _value(name, value, name in marked, place) for name, value in _set(row)}
+        for number, row in enumerate(chain.from_iterable(part.to_pylist() for part in parts), 1):
+            place = f"{path}: row {number}"
+            yield place, {name: _value(name, value, name in marked, place) for name, value in _set(row)}
 
 
 def _seal_of(content: bytes) -> bytes:
@@ -105,7 +89,7 @@ def _check_seal(path: str | os.PathLike[str]) -> None:
     """Check that a file that `write_rows` wrote is as it was; what other programs write has no seal of its size.
 
     Raises:
-        InvalidInputError: It is damaged.
+        ValueError: It is damaged.
     """
     with open_file(path) as file:
         file.seek(-min(_FOOTER, file.seek(0, os.SEEK_END)), os.SEEK_END)
@@ -114,7 +98,7 @@ def _check_seal(path: str | os.PathLike[str]) -> None:
             return
         file.seek(0)
         if sealed[1] != _seal_of(file.read().replace(sealed[1], _UNSEALED)):
-            raise _damaged(path, ValueError("the checksum of the file is wrong"))
+            raise ValueError("the checksum of the file is wrong")
 
 
 UNCHECKED = (
@@ -262,6 +246,7 @@ def _need(path: str | os.PathLike[str]) -> None:
 
 @contextlib.contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[pq.ParquetFile]:
+    """Open a file; what goes wrong as long as it is read is an error that says that it may be damaged."""
     if not is_file(path) and not is_folder(path) and Path(located(path)).exists():
         raise InvalidInputError(f"{path}: is not a regular file. Parquet is read from its end; save it as a file.")
     head = read_head(path, 32)
@@ -273,26 +258,20 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[pq.ParquetFile]:
     if not head:
         raise InvalidInputError(f"{path}: is empty. It must be a Parquet file.")
     try:
-        source = pa.OSFile(os.fspath(located(path)))
-        file = LimitedParquetFile(source, path)
-        names = file.schema_arrow.names
+        with pa.OSFile(os.fspath(located(path))) as source, LimitedParquetFile(source, path) as file:
+            names = file.schema_arrow.names
+            tables.check_width(os.fspath(path), names)
+            twice = next((name for name, n_columns in Counter(names).items() if n_columns > 1), None)
+            if twice is not None:
+                raise InvalidInputError(f"{path}: two columns are called {twice!r:.60}. Each needs a name of its own.")
+            yield file
     except InvalidInputError:
         raise
-    except (pa.ArrowException, OSError, ValueError, LookupError) as error:
-        raise _damaged(path, error) from error
-    with source, file:
-        tables.check_width(os.fspath(path), names)
-        twice = next((name for name, n_columns in Counter(names).items() if n_columns > 1), None)
-        if twice is not None:
-            raise InvalidInputError(f"{path}: two columns are called {twice!r:.60}. Each needs a name of its own.")
-        yield file
-
-
-def _damaged(path: str | os.PathLike[str], error: Exception) -> InvalidInputError:
-    return InvalidInputError(
-        f"{path}: is not a readable Parquet file ({_one_line(error)}). "
-        "It may be damaged or cut off; download or write it again."
-    )
+    except (pa.ArrowException, OSError, ValueError, ArithmeticError, LookupError) as error:
+        raise InvalidInputError(
+            f"{path}: is not a readable Parquet file ({_one_line(error)}). "
+            "It may be damaged or cut off; download or write it again."
+        ) from error
 
 
 def _one_line(error: Exception) -> str:

@@ -81,12 +81,7 @@ def _native(container: str) -> Format:
 
 
 FORMATS: Mapping[str, Format] = {
-    "jsonl": _native("jsonl"),
-    "json": _native("json"),
-    "csv": _native("csv"),
-    "tsv": _native("tsv"),
-    "xlsx": _native("xlsx"),
-    "parquet": _native("parquet"),
+    **{container: _native(container) for container in CONTAINERS},
     "trec": _format(trec, detected_in=_TEXT, endings=(".qrels", ".trec", ".run")),
     "scores": _format(qrels_json, detected_in=("json",), endings=(".scores.json",), container="json"),
     "beir": _format(beir, detected_in=_TEXT),

@@ -15,7 +15,7 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import runs
 from krag_eval.documents.embeddings import check_embeddings, describe_embeddings
-from krag_eval.documents.text import Normalizer, normalize, normalize_all
+from krag_eval.documents.text import Normalizer, forms_of, normalize
 from krag_eval.documents.tokenizers import FunctionTokenizer, Tokenizer, as_tokenizer
 from krag_eval.matching.batch import number
 from krag_eval.matching.overlap import overlap
@@ -64,12 +64,12 @@ class AnswerPairs:
     @cached_property
     def normal_references(self) -> list[str]:
         """The references, normalised."""
-        return self._normal(self.references)
+        return forms_of(self.references, self.settings.normalize)
 
     @cached_property
     def normal_answers(self) -> list[str]:
         """The answers, normalised."""
-        return self._normal(self.answers)
+        return forms_of(self.answers, self.settings.normalize)
 
     @cached_property
     def tokens(self) -> _TokenPairs:
@@ -85,15 +85,6 @@ class AnswerPairs:
     def rouge(self) -> _TokenPairs:
         """The tokens of the texts as they are, for ROUGE."""
         return _TokenPairs(self.references, self.answers, self.settings.rouge_tokenizer())
-
-    def _normal(self, texts: list[str]) -> list[str]:
-        normalizer = self.settings.normalize
-        if normalizer is None:
-            return texts
-        if normalizer is normalize:
-            return normalize_all(texts)
-        forms = [normalizer(text) for text in texts]
-        return _texts("normalize", forms)
 
 
 def _texts(name: str, texts: Sequence[object]) -> list[str]:
