@@ -75,7 +75,12 @@ def validate(
     """
     ignored = {one_of("ignore", kind, tuple(KINDS)) for kind in ignore}
     threshold = check_threshold(near_duplicate_threshold, "near_duplicate_threshold")
-    entries, findings = _read_entries(evalset, format_name=format, columns=columns, encoding=encoding, sheet=sheet)
+    if isinstance(evalset, (str, os.PathLike)):
+        found = list(_of_file(evalset, format, columns=columns, encoding=encoding, sheet=sheet))
+    else:
+        found = list(_of_rows(evalset))
+    entries = [one for one in found if isinstance(one, Entry)]
+    findings = [one for one in found if isinstance(one, Finding)]
     if not entries and not findings:
         findings.append(Finding(kind="unreadable", message="The set holds no question."))
     texts = _check_texts(
@@ -88,30 +93,8 @@ def validate(
     documents = None if corpus is None else [d if isinstance(d, Document) else as_document(d) for d in corpus]
     if documents is not None:
         checks.append(check_corpus(entries, documents, doc_key=doc_key, id_key=id_key, tokenizer=tokenizer))
-    found = [finding for finding in chain(findings, *checks) if finding.kind not in ignored]
-    return ValidationReport.of(found, len(entries), None if documents is None else len(documents))
-
-
-def _read_entries(
-    evalset: object, *, format_name: str | None = None, **table: Any
-) -> tuple[list[Entry], list[Finding]]:
-    """Return the questions that can be read, and findings about the rows that cannot.
-
-    Args:
-        evalset: The path of a file in any format that `read_evalset` reads, or what `as_evalset` takes.
-        format_name: The format of the file; by default the one that it shows.
-        **table: What `open_source` is told about a table.
-
-    Raises:
-        InvalidInputError: The file cannot be opened, or the value is not a question set.
-        MissingDependencyError: The format needs a package that is not installed.
-    """
-    if isinstance(evalset, (str, os.PathLike)):
-        found = list(_of_file(evalset, format_name, **table))
-    else:
-        found = list(_of_rows(evalset))
-    entries = [one for one in found if isinstance(one, Entry)]
-    return entries, [one for one in found if isinstance(one, Finding)]
+    kept = [finding for finding in chain(findings, *checks) if finding.kind not in ignored]
+    return ValidationReport.of(kept, len(entries), None if documents is None else len(documents))
 
 
 def _of_rows(evalset: object) -> Iterator[Entry | Finding]:

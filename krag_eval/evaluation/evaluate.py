@@ -165,7 +165,7 @@ def _aligned(actual: object, predicted: object, query_ids: Any, settings: Any) -
         query_ids: The ids of the queries.
         settings: The settings, which match by id if there are only ids; None for bare ids.
     """
-    if type(actual) is list and type(predicted) is list and not _has_records(actual):
+    if type(actual) is list and type(predicted) is list and not (actual and hasattr(actual[0], "_fields")):
         return actual, predicted, query_ids
     from krag_eval.datasets.by_query import align  # most callers have lists
 
@@ -189,10 +189,6 @@ def _aligned(actual: object, predicted: object, query_ids: Any, settings: Any) -
     if by_query.has_tables:
         settings.setdefault("match_method", "id")
     return by_query.gold, by_query.rankings, by_query.queries
-
-
-def _has_records(rows: list[Any]) -> bool:
-    return bool(rows) and hasattr(rows[0], "_fields")
 
 
 def _bare(row: Any, *, graded: bool = False) -> Any:

@@ -300,16 +300,14 @@ class EvaluationResult(Tabular, ComparedByFields):
     def cells(self) -> dict[str, list[str]]:
         """Return the formatted values of each metric, one per cut-off, empty where it was not scored."""
         values = {key: format_value(value) for key, value in self.tally.by_key().items()}
-        return {name: [values.get(key, "") for key in self.keys_of(name)] for name in self._names()}
+        names = dict.fromkeys(key.partition("@")[0] for key in self.keys())
+        return {name: [values.get(key, "") for key in self.keys_of(name)] for name in names}
 
     def keys_of(self, name: str) -> list[str]:
         """Return the key of a metric at each cut-off; without cut-offs, its only key in the first place."""
         keys = [name + k for k in self.tally.counts]
         metric = ALL_METRICS.get(name.partition("(")[0])
         return keys if metric is None or metric.has_cut_off else [name, *[""] * (len(keys) - 1)]
-
-    def _names(self) -> list[str]:
-        return list(dict.fromkeys(key.partition("@")[0] for key in self.keys()))
 
     def _kept(self, what: str) -> Detail:
         if self.detail is None:

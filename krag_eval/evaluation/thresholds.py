@@ -108,7 +108,7 @@ class Sweep(ComparedByFields):
         lines = [f"Sweep of {len(self.thresholds)} thresholds, {self.in_use} in use"]
         for first in range(0, len(self.thresholds), 8):
             part = range(first, min(first + 8, len(self.thresholds)))
-            lines.append(" ".join([" " * (width + 2), *(f"{_short(self.thresholds[i]):>6}" for i in part)]))
+            lines.append(" ".join([" " * (width + 2), *(f"{self.thresholds[i]:>6.4g}" for i in part)]))
             for key in keys:
                 cells = (f"{format_value(self.values[key][i], 3):>6}" for i in part)
                 lines.append(" ".join([f"  {key:<{width}}", *cells]))
@@ -210,10 +210,6 @@ def _fragile(
         if move > _FRAGILE_MOVE + 1e-9:  # a mean that moves by just as much may be off in the last bit
             moves[key] = move
     return moves
-
-
-def _short(threshold: float) -> str:
-    return f"{threshold:.4g}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -122,20 +122,13 @@ def count_tokens_of(texts: Sequence[str], count_tokens: Any) -> IntArray:
     Raises:
         InvalidInputError: A count is no integer of at least 0.
     """
-    counter = _counter(count_tokens)
-    if counter is None:
+    if count_tokens is None:
         return np.fromiter(map(len, tokenize_all(TOKENIZERS["words"], texts)), dtype=np.int64, count=len(texts))
-    counts = [counter(text) for text in texts]
+    encode = None if isinstance(count_tokens, type) else getattr(count_tokens, "encode", None)
+    counts = [count_tokens(text) if encode is None else len(encode(text)) for text in texts]
     for text, count in zip(texts, counts, strict=True):
         if isinstance(count, bool) or not isinstance(count, Integral) or count < 0:
             raise InvalidInputError(
                 f"`count_tokens` returned {count!r:.40} for {text!r:.40}. It must return how many tokens a text has."
             )
     return np.array(counts, dtype=np.int64)
-
-
-def _counter(given: Any) -> Callable[[str], Any] | None:
-    """Return what counts tokens: the function given, or the `encode(text)` of an object; None counts words."""
-    encode = None if isinstance(given, type) else getattr(given, "encode", None)
-    counter: Callable[[str], Any] | None = given if encode is None else lambda text: len(encode(text))
-    return counter

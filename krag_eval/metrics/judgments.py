@@ -184,7 +184,8 @@ class Judgments:
     @cached_property
     def _relevant_of_edge(self) -> IntArray:
         """The place in the `relevant_` columns of each edge."""
-        return _place_of_runs(self.edge_query, self.edge_rank)
+        is_new = (np.diff(self.edge_query) != 0) | (np.diff(self.edge_rank) != 0)
+        return np.cumsum(np.append(False, is_new)[: len(self.edge_query)])
 
     @cached_property
     def _credited_among_relevant(self) -> IntArray:
@@ -314,12 +315,6 @@ def identity_keys(batch: Batch) -> list[Codes]:
     return [*keys, batch.normal_texts] if batch.settings.uses_texts else keys
 
 
-def _place_of_runs(query: IntArray, rank: IntArray) -> IntArray:
-    """Return 0 for the entries of the first (query, rank), 1 for those of the next, and so on."""
-    new = np.append(False, (np.diff(query) != 0) | (np.diff(rank) != 0))[: len(query)]
-    return np.cumsum(new)
-
-
 def merge_equal(side: Side, keys: list[IntArray]) -> IntArray:
     """Return for each document the first document of its query that is the same, itself if there is none earlier.
 
@@ -336,7 +331,9 @@ def merge_equal(side: Side, keys: list[IntArray]) -> IntArray:
                 _link(group, position, first)
         if (group == before).all():
             break
-    return _roots(group)
+    while (group != group[group]).any():  # follow every link to its end
+        group = group[group]
+    return group
 
 
 def earlier_equal(side: Side, wanted: IntArray, keys: list[IntArray]) -> dict[int, int]:
@@ -375,13 +372,6 @@ def _link(group: IntArray, one: int, other: int) -> None:
     while group[other] != other:
         other = int(group[other])
     group[max(one, other)] = min(one, other)
-
-
-def _roots(group: IntArray) -> IntArray:
-    """Follow every link to its end."""
-    while (group != group[group]).any():
-        group = group[group]
-    return group
 
 
 # Below every sum of values, which are at most 2^60, and far enough from the end of int64 to be added to.

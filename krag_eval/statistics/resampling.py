@@ -11,18 +11,17 @@ from krag_eval._utils.arrays import FloatArray, IntArray
 
 # Each purpose has a stream of its own, so that none depends on what was drawn for another.
 _RESAMPLES, _SIGNS, _WEIGHTS, _LABELS = range(4)
-# 256 kB an array: what is drawn stays in the cache of the processor.
+# 256 kB an array: what is drawn stays in the cache of the processor. No number depends on it.
 _DRAWS_AT_ONCE = 1 << 15
 
 
-def resampled_sums(whole: FloatArray, rounds: int, seed: int, *, draws_at_once: int = _DRAWS_AT_ONCE) -> FloatArray:
+def resampled_sums(whole: FloatArray, rounds: int, seed: int) -> FloatArray:
     """Return sums over as many rows as there are, drawn with replacement; all columns share the rows drawn.
 
     Args:
         whole: Whole numbers, shape (n, n_columns), small enough for exact sums (see `Units`).
         rounds: How many resamples.
         seed: At least 0.
-        draws_at_once: About how many draws are in memory; no number depends on it.
 
     Returns:
         Shape (rounds, n_columns).
@@ -31,7 +30,7 @@ def resampled_sums(whole: FloatArray, rounds: int, seed: int, *, draws_at_once: 
     bits = _stream(seed, _RESAMPLES)
     different, number = _different_rows(whole)
     sums = np.empty((rounds, whole.shape[1]))
-    for start, stop in _blocks(rounds, n, draws_at_once):
+    for start, stop in _blocks(rounds, n):
         # The upper 53 bits as a number from 0 to 1, times n: below n, and each row equally likely to 1 in 2^53 / n.
         upper = bits.random_raw((stop - start) * n)
         upper >>= np.uint64(11)
@@ -45,14 +44,13 @@ def resampled_sums(whole: FloatArray, rounds: int, seed: int, *, draws_at_once: 
     return sums
 
 
-def signed_sums(whole: FloatArray, rounds: int, seed: int, *, draws_at_once: int = _DRAWS_AT_ONCE) -> FloatArray:
+def signed_sums(whole: FloatArray, rounds: int, seed: int) -> FloatArray:
     """Return sums over all rows, each with a random sign; all columns share the signs.
 
     Args:
         whole: Whole numbers, shape (n, n_columns), small enough for exact sums (see `Units`).
         rounds: How many draws of signs.
         seed: At least 0.
-        draws_at_once: About how many signs are in memory; no number depends on it.
 
     Returns:
         Shape (rounds, n_columns).
@@ -65,7 +63,7 @@ def signed_sums(whole: FloatArray, rounds: int, seed: int, *, draws_at_once: int
     together = np.argsort(number, kind="stable")
     first = np.searchsorted(number[together], np.arange(len(different)))
     sums = np.empty((rounds, whole.shape[1]))
-    for start, stop in _blocks(rounds, n, draws_at_once):
+    for start, stop in _blocks(rounds, n):
         drawn = bits.random_raw((stop - start) * words).astype("<u8").view(np.uint8).reshape(stop - start, -1)
         plus = np.unpackbits(drawn, axis=1, count=n, bitorder="little")[:, together]
         times = np.add.reduceat(plus, first, axis=1, dtype=np.float64)
@@ -78,22 +76,19 @@ def uniform_numbers(count: int, seed: int) -> FloatArray:
     return (_stream(seed, _WEIGHTS).random_raw(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def relabelled_sums(
-    whole: FloatArray, rounds: int, seed: int, *, draws_at_once: int = _DRAWS_AT_ONCE
-) -> Iterator[FloatArray]:
+def relabelled_sums(whole: FloatArray, rounds: int, seed: int) -> Iterator[FloatArray]:
     """Yield the sums of each column, in blocks of rounds, after the values of every row were put in a random order.
 
     Args:
         whole: Whole numbers, shape (n, n_columns), small enough for exact sums (see `Units`).
         rounds: How many draws of orders.
         seed: At least 0.
-        draws_at_once: About how many numbers are in memory; no number depends on it.
 
     Yields:
         Shape (some rounds, n_columns).
     """
     bits = _stream(seed, _LABELS)
-    for start, stop in _blocks(rounds, whole.size, draws_at_once):
+    for start, stop in _blocks(rounds, whole.size):
         order = np.argsort(bits.random_raw((stop - start) * whole.size).reshape(-1, *whole.shape), axis=2)
         yield np.take_along_axis(np.broadcast_to(whole, order.shape), order, axis=2).sum(axis=1)
 
@@ -117,8 +112,8 @@ def _stream(seed: int, purpose: int) -> np.random.PCG64:
     return np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(purpose,)))
 
 
-def _blocks(rounds: int, n: int, draws_at_once: int) -> Iterator[tuple[int, int]]:
-    size = max(1, draws_at_once // max(n, 1))
+def _blocks(rounds: int, n: int) -> Iterator[tuple[int, int]]:
+    size = max(1, _DRAWS_AT_ONCE // max(n, 1))
     for start in range(0, rounds, size):
         yield start, min(start + size, rounds)
 

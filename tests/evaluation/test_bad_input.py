@@ -126,7 +126,7 @@ WRONG_VALUES: list[tuple[Settings, str]] = [
     ({"precision_denominator": "retreived"}, "got 'retreived'. Did you mean 'retrieved'?"),
     ({"gain": "lin"}, "got 'lin'. Did you mean 'linear'?"),
     ({"normalize": "nfkc"}, "`normalize` must be a function from text to text, or None for raw texts, got 'nfkc'."),
-    ({"normalize": lambda text: None}, "`normalize` returned a NoneType. It must return a string."),
+    ({"normalize": lambda text: None}, "`normalize` returned None. It must return a string."),
     ({"id_key": 3}, "`id_key` must be a metadata key, got 3."),
     ({"queries": "q"}, "`queries` must be a list with one string for each of 1 queries"),
     ({"query_ids": ["q", "r"]}, "`query_ids` must be a list with one string for each of 1 queries, got 2 values."),

@@ -51,11 +51,10 @@ def _question(row: Mapping[str, Any], texts: Mapping[str, Document]) -> Question
         )
     answers = row.get("generation_gt")
     answers = [answers] if isinstance(answers, str) else answers
-    fields = fields_from(
-        row, {"qid", "query", "retrieval_gt", "id"} | ({"generation_gt"} if _is_one(answers) else set())
-    )
-    if isinstance(answers, list) and answers and isinstance(answers[0], str):
-        fields["answer"] = answers[0]
+    given = answers if isinstance(answers, list) else []
+    fields = fields_from(row, {*_COLUMNS, "id"} | ({"generation_gt"} if len(given) == 1 else set()))
+    if given and isinstance(given[0], str):
+        fields["answer"] = given[0]
     gold = [_entry(group, number, texts) for number, group in enumerate(groups if groups != [[]] else [])]
     return Question(**(fields | {"id": row.get("qid"), "question": row.get("query"), "gold": tuple(gold)}))
 
@@ -66,10 +65,6 @@ def _entry(group: list[Any], number: int, texts: Mapping[str, Document]) -> Docu
         raise InvalidInputError(f"`retrieval_gt[{number}]` holds {group[ids.index(None)]!r:.60}, which is no id.")
     documents = [texts.get(str(one), Document(id=one)) for one in ids]
     return documents[0] if len(documents) == 1 else Need(any_of=documents)
-
-
-def _is_one(answers: object) -> bool:
-    return isinstance(answers, list) and len(answers) == 1
 
 
 def _flat(groups: object) -> Iterator[str]:

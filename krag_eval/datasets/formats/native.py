@@ -141,7 +141,8 @@ def _write(
         parquet.write_rows(rows, writing.path, header=header)
         return
     if container == "jsonl":
-        write_atomically(writing.path, _journal(header, rows) if header else _lines(rows))
+        lines = (dump_json(row, _name(row)) + "\n" for row in rows)
+        write_atomically(writing.path, _journal(header, rows) if header else lines)
         return
     if header:
         writing.lost["`parameters` and `recorded` of the run"] += 1
@@ -149,10 +150,6 @@ def _write(
         write_atomically(writing.path, list_lines(dump_json(row, _name(row)) for row in rows))
     else:
         write_atomically(writing.path, _table(rows, writing, "\t" if container == "tsv" else ","))
-
-
-def _lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    return (dump_json(row, _name(row)) + "\n" for row in rows)
 
 
 def _journal(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:

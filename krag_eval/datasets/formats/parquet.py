@@ -29,6 +29,7 @@ _SEAL, _UNSEALED = b"krag_eval.seal", b"0" * 16 + b":" + b"0" * 64
 _FOOTER = 1 << 20
 # Columns of documents are lists of structs; what else has no type of its own in Parquet is JSON text, and marked so.
 DOCUMENTS = {"gold": "grade", "retrieved": "score"}
+_BINARY = re.compile(r"\b(fixed_size_)?binary\b")
 TEXTS = frozenset({"id", "question", "answer", "type", "notes", "source", "query_id", "error"})
 IDS = frozenset({"gold_doc_ids", "gold_chunk_ids"})
 
@@ -67,7 +68,7 @@ def read_rows(path: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, Any
     with _opened(path) as file:
         _check_seal(path)
         schema = file.schema_arrow
-        names = [field.name for field in schema if not _is_binary(field.type)]
+        names = [field.name for field in schema if not _BINARY.search(str(field.type))]
         left_out = [name for name in schema.names if name not in names]
         if left_out:
             warn(f"{path}: the columns {', '.join(left_out)} hold bytes and are not read. Only text and numbers are.")
@@ -233,10 +234,6 @@ def _plain(value: Any) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
-
-
-def _is_binary(kind: pa.DataType) -> bool:
-    return re.search(r"\bbinary\b|\bfixed_size_binary\b", str(kind)) is not None
 
 
 def _need(path: str | os.PathLike[str]) -> None:

@@ -135,7 +135,9 @@ class Source:
         if head.startswith(b"PAR1"):
             return "parquet"
         start = head.lstrip()[:1]
-        if start == b"{" and self._is_lines():
+        lines = [line.strip() for line in head.split(b"\n") if line.strip()]
+        # The first object is on a line of its own, and another one follows.
+        if len(lines) > 1 and lines[0].startswith(b"{") and lines[0].endswith(b"}") and lines[1].startswith(b"{"):
             return "jsonl"
         return "json" if named == "json" or start in (b"{", b"[") else None
 
@@ -145,11 +147,6 @@ class Source:
         if first == b"{":
             return any(line.startswith(b'"') for line in others)
         return first == b"[" and (self.head.rstrip().endswith(b"]") or not any(line.endswith(b"}") for line in others))
-
-    def _is_lines(self) -> bool:
-        """Return whether the first object is on a line of its own and another one follows."""
-        lines = [line.strip() for line in self.head.split(b"\n") if line.strip()]
-        return len(lines) > 1 and lines[0].endswith(b"}") and lines[1].startswith(b"{")
 
     @cached_property
     def document(self) -> object:

@@ -75,7 +75,8 @@ def read_cell(name: str, cell: str, place: str) -> object:
         InvalidInputError: It cannot be read.
     """
     if name in IDS or (name == "retrieved" and not cell.lstrip().startswith("[")):
-        ids = _parse(name, cell, place, list) if cell.lstrip().startswith("[") else _split(cell)
+        listed = [part.strip() for part in cell.split(";") if part.strip()]
+        ids = _parse(name, cell, place, list) if cell.lstrip().startswith("[") else listed
         return [{"id": one} for one in ids] if name == "retrieved" else ids
     if name in LISTS:
         return _parse(name, cell, place, list)
@@ -87,10 +88,6 @@ def read_cell(name: str, cell: str, place: str) -> object:
         except ValueError:
             raise InvalidInputError(f"{place}: `{name}` is {cell!r:.60}. It must be a number, or empty.") from None
     return cell
-
-
-def _split(cell: str) -> list[str]:
-    return [part.strip() for part in cell.split(";") if part.strip()]
 
 
 def _parse(name: str, cell: str, place: str, kind: type) -> Any:
@@ -129,7 +126,7 @@ def read_records(
         delimiter, header = told[1], next((line for line in lines if line.strip()), "")
     if not header:
         raise InvalidInputError(f"{path}: is empty. The first line must name the columns.")
-    reader = csv.reader(lines, delimiter=delimiter or _delimiter_of(header), strict=True)
+    reader = csv.reader(lines, delimiter=delimiter or max((",", ";", "\t"), key=header.count), strict=True)
     lines.again(lines.number)
     is_header, longest = True, limit("row")
     while True:
@@ -152,10 +149,6 @@ def read_records(
             rejects.extent = range(first, lines.number + 1)
             yield place, record if is_header else [unguarded(cell) for cell in record]
             is_header = False
-
-
-def _delimiter_of(header: str) -> str:
-    return max((",", ";", "\t"), key=header.count)
 
 
 def _next_record(reader: Iterator[list[str]], place: str, longest: int) -> list[str] | None:

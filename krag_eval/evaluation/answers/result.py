@@ -161,7 +161,7 @@ class AnswerResult(ComparedByFields):
                 question=sheet.questions[row],
                 references=sheet.references[row],
                 answer=sheet.answers[row],
-                values={key: _or_none(column.item(row)) for key, column in self.values.items()},
+                values={key: None if math.isnan(v := column.item(row)) else v for key, column in self.values.items()},
                 is_negative=bool(sheet.is_negative[row]),
                 is_refusal=bool(self.is_refusal[row]),
                 is_missing=bool(sheet.is_missing[row]),
@@ -210,10 +210,6 @@ class AnswerResult(ComparedByFields):
         heading = "" if self.confidence is None else f"  {100 * self.confidence:g} % interval"
         rows = table_of_means(self.to_dict(), self.undefined, self.intervals, heading)
         return "\n".join([title, *rows, *_remarks(self), f"  {self.signature}"])
-
-
-def _or_none(value: float) -> float | None:
-    return None if math.isnan(value) else value
 
 
 _COUNTS = ("n_answers", "n_negative", "n_without_reference", "n_empty", "n_missing", "n_refusals")
