@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
+from krag_eval._utils.serialization import plain_fields
 from krag_eval.datasets.question import Question
 
 Severity = Literal["error", "warning", "note"]
@@ -65,9 +66,8 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding for JSON, without the fields that are not set."""
-        row = {name: value for name, value in asdict(self).items() if value not in (None, ())}
-        listed = {name: list(value) if isinstance(value, tuple) else value for name, value in row.items()}
-        return {"severity": self.severity, **listed}
+        row = plain_fields(self, "severity", *self.__slots__)
+        return {name: value for name, value in row.items() if value not in (None, [])}
 
 
 @dataclass(frozen=True, kw_only=True)

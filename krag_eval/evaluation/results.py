@@ -17,7 +17,7 @@ from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError
 from krag_eval._utils.formatting import format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields, cached_property
-from krag_eval._utils.serialization import Tabular, data_frame, json_text
+from krag_eval._utils.serialization import Tabular, data_frame, json_text, plain_fields
 from krag_eval.evaluation.explanation import Explanation, explain, search_outcomes
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.nearest import Nearest, nearest_of
@@ -232,9 +232,7 @@ class EvaluationResult(Tabular, ComparedByFields):
             "n_queries": self.n_queries,
             "metrics": self.to_dict(),
             "undefined": self.undefined,
-            "no_answer": {
-                name: getattr(self.no_answer, name) for name in ("n_queries", "empty_share", "mean_retrieved")
-            },
+            "no_answer": plain_fields(self.no_answer, "n_queries", "empty_share", "mean_retrieved"),
             "unjudged": self.n_unjudged,
             "unmatchable": dict(self.unmatchable),
             "errors": {str(index): message for index, message in self.errors.items()},

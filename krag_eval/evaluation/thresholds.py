@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -15,7 +15,7 @@ from krag_eval._utils.checks import as_number, check_threshold, describe_type, o
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
 from krag_eval._utils.formatting import format_value
 from krag_eval._utils.objects import ComparedByFields
-from krag_eval._utils.serialization import data_frame
+from krag_eval._utils.serialization import data_frame, plain_fields
 from krag_eval._utils.suggestions import check_names
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import read_leniently
@@ -89,13 +89,7 @@ class Sweep(ComparedByFields):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
-        return {
-            "signature": self.signature,
-            "thresholds": list(self.thresholds),
-            "values": {key: list(column) for key, column in self.values.items()},
-            "in_use": self.in_use,
-            "fragile": dict(self.fragile),
-        }
+        return plain_fields(self, "signature", "thresholds", "values", "in_use", "fragile")
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per threshold, one column per key; NaN where a value is undefined. Needs pandas."""
@@ -407,7 +401,7 @@ class NoAnswerCurve:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
-        return {**asdict(self), "points": list(map(asdict, self.points))}
+        return plain_fields(self, *self.__slots__)
 
     def __repr__(self) -> str:
         at = "" if self.k is None else f"@{self.k}"

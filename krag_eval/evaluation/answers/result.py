@@ -12,7 +12,7 @@ from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, show
 from krag_eval._utils.formatting import format_interval, format_value, number_of
 from krag_eval._utils.objects import ComparedByFields
-from krag_eval._utils.serialization import data_frame, json_text
+from krag_eval._utils.serialization import data_frame, json_text, plain_fields
 from krag_eval._utils.suggestions import key_hint
 from krag_eval.evaluation.answers.references import AnswerSheet
 from krag_eval.evaluation.answers.refusals import is_empty
@@ -55,9 +55,7 @@ class AnswerRow:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as one flat dict."""
-        row: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__ if name != "values"}
-        row["references"] = list(self.references)
-        return row | dict(self.values)
+        return plain_fields(self, *(name for name in self.__slots__ if name != "values")) | dict(self.values)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -193,7 +191,7 @@ class AnswerResult(ComparedByFields):
             "signature": self.signature,
             "metrics": self.to_dict(),
             "undefined": self.undefined,
-            **{name: getattr(self, name) for name in _COUNTS},
+            **plain_fields(self, *_COUNTS),
             "errors": {str(row): message for row, message in self.errors.items()},
             **({} if self.intervals is None else {"intervals": dict(self.intervals)}),
         }
