@@ -68,12 +68,8 @@ def load_langfuse(needed_by: str, module: str = _PACKAGE) -> Any:
     Raises:
         MissingDependencyError: It is not installed.
     """
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        if error.name != _PACKAGE:
-            raise
-        raise MissingDependencyError(needed_by, _PACKAGE, _PACKAGE) from error
+    check_installed(needed_by)
+    return importlib.import_module(module)
 
 
 def why_disabled(client: Any) -> str | None:

@@ -17,6 +17,7 @@ from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval._utils.formatting import format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import Tabular, data_frame, plain_fields
+from krag_eval.analysis.comparison.systems import detail_of
 from krag_eval.documents.columns import runs
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import reader_of, split_pair
@@ -258,14 +259,10 @@ def diagnose(
     """
     if not isinstance(result, EvaluationResult):
         raise InvalidInputError(f"`result` must be what `evaluate` returned, got {show(result)}.")
-    if result.detail is None:
-        raise InvalidInputError(
-            "This result was streamed and kept no documents, so misses cannot be diagnosed. Use `evaluate` for it."
-        )
+    detail = detail_of(result, "misses cannot be diagnosed")
     cut_off = largest_cut_off(result) if k is None else check_rank(k)
     if not check_threshold(near, "near"):
         raise InvalidInputError("`near` must be above 0 and at most 1, got 0. Give a share such as 0.6.")
-    detail = result.detail
     decided = _decide(result, detail, cut_off, doc_key, near)
     return Diagnosis(
         k=cut_off,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 import re
 import tomllib
@@ -75,6 +76,7 @@ class Check:
         return plain_fields(self, *self.__slots__)
 
 
+_SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
 # A key, an end of its interval or its observed value, a sign, a number.
 _REQUIREMENT = re.compile(
     r"(?:(lower|upper|observed)\((.+)\)|([^<>]*[^<>\s]))\s*(>=|<=|>|<)\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)"
@@ -129,12 +131,7 @@ class Requirement:
 
     def holds(self, value: float) -> bool:
         """Return whether a value meets the bound."""
-        return {
-            ">=": value >= self.bound,
-            "<=": value <= self.bound,
-            ">": value > self.bound,
-            "<": value < self.bound,
-        }[self.sign]
+        return bool(_SIGNS[self.sign](value, self.bound))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,12 @@ import numpy as np
 
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import check_count
-from krag_eval._utils.errors import InvalidInputError, UnknownMetricError
+from krag_eval._utils.errors import UnknownMetricError
 from krag_eval._utils.formatting import format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields
-from krag_eval._utils.serialization import data_frame
+from krag_eval._utils.serialization import data_frame, plain_fields
 from krag_eval.analysis.comparison.compare import is_lower_better
+from krag_eval.analysis.comparison.systems import detail_of
 from krag_eval.analysis.diagnosis import FOUND, Miss, check_rank, misses_of
 from krag_eval.documents.document import Document, as_document
 from krag_eval.evaluation.explanation import matches_of, show_document
@@ -73,18 +74,14 @@ class ReviewedQuery:
     def to_dict(self) -> dict[str, Any]:
         """Return the query as one dict for JSON and tables; documents are lists of ids and of texts."""
         return {
-            "index": self.index,
-            "id": self.id,
-            "query": self.query,
+            **plain_fields(self, "index", "id", "query"),
             "metric": self.key,
-            "value": self.value,
-            "first_rank": self.first_rank,
+            **plain_fields(self, "value", "first_rank"),
             "n_gold": len(self.gold),
             "n_missed": len(self.misses),
             "gold_ids": [document.id for document in self.gold],
             "gold_texts": [document.text for document in self.gold],
-            "gold_ranks": list(self.gold_ranks),
-            "causes": list(self.causes),
+            **plain_fields(self, "gold_ranks", "causes"),
             "retrieved_ids": [document.id for document in self.retrieved],
             "retrieved_texts": [document.text for document in self.retrieved],
             "error": self.error,
@@ -178,7 +175,7 @@ class QueryReview(ComparedByFields, Sequence[ReviewedQuery]):
 
 def misses(result: EvaluationResult, k: int | None = None, *, doc_key: str = "doc_id") -> QueryReview:
     """Return every query that misses a gold document within rank k; see `EvaluationResult.misses`."""
-    detail = _detail(result, "misses")
+    detail = detail_of(result, "`misses` is not available")
     cut_off = largest_cut_off(result) if k is None else check_rank(k)
     sessions = detail.sessions
     key = key_of("recall" if sessions is None else "session_recall", cut_off)
@@ -195,7 +192,7 @@ def misses(result: EvaluationResult, k: int | None = None, *, doc_key: str = "do
 
 def worst(result: EvaluationResult, n: int = 10, metric: str | None = None, *, doc_key: str = "doc_id") -> QueryReview:
     """Return the n queries with the worst values; see `EvaluationResult.worst`."""
-    detail = _detail(result, "worst")
+    detail = detail_of(result, "`worst` is not available")
     count = check_count("n", n)
     key = _key_of(detail, metric)
     values = detail.values[key]
@@ -209,14 +206,6 @@ def worst(result: EvaluationResult, n: int = 10, metric: str | None = None, *, d
     )
     k = int(cut_off) if cut_off.isdecimal() else None
     return _review(result, detail, title, key, values, chosen, k, doc_key)
-
-
-def _detail(result: EvaluationResult, what: str) -> Detail:
-    if result.detail is None:
-        raise InvalidInputError(
-            f"This result was streamed and kept no queries, so `{what}` is not available. Use `evaluate` for it."
-        )
-    return result.detail
 
 
 def _key_of(detail: Detail, metric: str | None) -> str:

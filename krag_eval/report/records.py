@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.formatting import format_interval, format_percent, format_seconds, format_value
+from krag_eval.analysis.comparison.systems import detail_of
 from krag_eval.analysis.diagnosis import FOUND
 from krag_eval.matching.id_batch import with_documents
 
@@ -46,12 +46,7 @@ class ReportedSystem:
     @property
     def detail(self) -> Detail:
         """The details of every query."""
-        if self.result.detail is None:
-            raise InvalidInputError(
-                f"The result of {self.name!r} was streamed and kept no queries, which a report needs. "
-                "Score it with `evaluate`."
-            )
-        return self.result.detail
+        return detail_of(self.result, "it cannot be reported", self.name)
 
     def value(self, key: str) -> float | None:
         """Return the value of a key; None if it is undefined or missing."""

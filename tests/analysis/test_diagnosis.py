@@ -250,7 +250,7 @@ def test_what_cannot_be_used_is_named(wrong: dict[str, Any], message: str) -> No
 
 @nothing_may_match
 def test_a_streamed_result_and_something_else_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match="streamed and kept no documents"):
+    with pytest.raises(InvalidInputError, match="streamed and kept no queries"):
         diagnose(evaluate_stream([(["a"], ["b"])], k=1))
     with pytest.raises(InvalidInputError, match="must be what `evaluate` returned"):
         diagnose({"recall@1": 1.0})  # type: ignore[arg-type]

@@ -38,6 +38,18 @@ class System:
     runs: tuple[Mapping[str, FloatArray], ...] = ()
 
 
+def detail_of(result: EvaluationResult, so: str, name: str | None = None) -> Detail:
+    """Return what a result kept of its queries.
+
+    Raises:
+        InvalidInputError: It was streamed and kept nothing, which rules out what `so` says.
+    """
+    if result.detail is None:
+        of = "This result" if name is None else f"The result of {name!r}"
+        raise InvalidInputError(f"{of} was streamed and kept no queries, so {so}. Use `evaluate` for it.")
+    return result.detail
+
+
 def check_systems(
     systems: object, baseline: object, fewest: int = 2
 ) -> tuple[Mapping[str, Run | EvaluationResult], str]:
@@ -108,12 +120,8 @@ def score(
 
 def _scored(name: str, system: Run | EvaluationResult, questions: EvalSet | None, scoring: Mapping[str, Any]) -> System:
     result = with_name(name, partial(evaluate_run, questions, system, **scoring)) if isinstance(system, Run) else system
-    if result.detail is None:
-        raise InvalidInputError(
-            f"The result of {name!r} was streamed and kept no queries, so it cannot be compared query by query. "
-            "Use `evaluate` for it."
-        )
-    return System(name, result, result.detail, (result.detail.values,))
+    detail = detail_of(result, "it cannot be compared query by query", name)
+    return System(name, result, detail, (detail.values,))
 
 
 Repeats = Mapping[str, Sequence[Run | EvaluationResult]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import time
 from collections import Counter
@@ -76,18 +77,15 @@ class Candidate:
     def to_dict(self) -> dict[str, Any]:
         """Return the candidate as a row of the labelling queue, with an empty `label`."""
         evidence: dict[str, Any] = {
-            "strength": round(self.strength, 4),
+            "strength": _rounded(self.strength),
             "ranks": dict(self.ranks),
             "n_systems": self.n_systems,
             "best_rank": min(self.ranks.values(), default=None),
-            "mean_reciprocal_rank": round(self.mean_reciprocal_rank, 4),
+            "mean_reciprocal_rank": _rounded(self.mean_reciprocal_rank),
         }
-        if self.similarity is not None:
-            evidence["similarity"] = round(self.similarity, 4)
-        if self.near_gold is not None:
-            evidence["near_gold"] = plain(self.near_gold)
-        if self.answer_rarity is not None:
-            evidence["answer_rarity"] = round(self.answer_rarity, 4)
+        for name, show in (("similarity", _rounded), ("near_gold", plain), ("answer_rarity", _rounded)):
+            if (value := getattr(self, name)) is not None:
+                evidence[name] = show(value)
         row: dict[str, Any] = {"label": None, "query_id": self.query_id, "question": self.question}
         if self.answer is not None:
             row["answer"] = self.answer
@@ -98,6 +96,9 @@ class Candidate:
     def __str__(self) -> str:
         ranks = ", ".join(f"{name} {rank}" for name, rank in self.ranks.items())
         return one_line(f"{self.query_id}: {show_document(self.document)}: {REASONS[self.reasons[0]]} ({ranks})")
+
+
+_rounded = functools.partial(round, ndigits=4)
 
 
 class _Finding:

@@ -223,13 +223,13 @@ class LiveScorer(OfOneProcess):
             self.drop(run_id)
             return None
         retrieval = self._close(run_id)
-        if retrieval is not None:
-            retrieval.state = "held"
-        if retrieval is not None and not retrieval.is_scored:
+        if retrieval is None:
+            return None
+        retrieval.state = "held"
+        if not retrieval.is_scored:
             return None  # it fails the retrieval around it, or is replaced there
-        if retrieval is not None:
-            retrieval.error = error
-            self.report("the retriever raised", type(error).__name__)  # the message may contain a secret
+        retrieval.error = error
+        self.report("the retriever raised", type(error).__name__)  # the message may contain a secret
         return retrieval
 
     def release(self, retrieval: Retrieval, documents: object = None) -> None:
@@ -352,9 +352,8 @@ class LiveScorer(OfOneProcess):
             retrieval = self._open.pop(str(run_id), None)
         if retrieval is not None:
             retrieval.stop()
-            if not retrieval.is_scored:
-                return retrieval
-            self._sinks.locate(retrieval.framework, run_id, retrieval.targets)
+            if retrieval.is_scored:
+                self._sinks.locate(retrieval.framework, run_id, retrieval.targets)
         return retrieval
 
     def _put(self, retrieval: Retrieval) -> None:

@@ -203,7 +203,8 @@ class Watching:
                 self.stream["backwards"] += 1
             self._last = time
         moment = _Moment(self._n, time, question)
-        season = None if self._season is None or time is None else (time.hour, self._week_part(time))
+        is_weekend = self._season == "week" and time is not None and time.weekday() >= 5
+        season = None if self._season is None or time is None else (time.hour, is_weekend)
         found = (signal.add(values.get(signal.key), moment, season) for signal in self._signals)
         return [alert for alert in found if alert is not None]
 
@@ -214,9 +215,6 @@ class Watching:
         """
         counts = {signal.key: signal.counts | {"watched": signal.is_watched} for signal in self._signals}
         return counts | {"stream": dict(self.stream)}
-
-    def _week_part(self, time: datetime) -> bool:
-        return self._season == "week" and time.weekday() >= 5
 
     def _read(
         self, retrieval: object, documents: Sequence[Document] | None
