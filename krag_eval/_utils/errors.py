@@ -115,6 +115,19 @@ def needing(needed_by: str, package: str, extra: str | None, *, module: str | No
         raise MissingDependencyError(needed_by, package, extra) from error
 
 
+@contextlib.contextmanager
+def errors_at(place: str) -> Iterator[None]:
+    """Put a place in front of the message of what a block refuses.
+
+    Raises:
+        InvalidInputError: The block refuses something.
+    """
+    try:
+        yield
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{place}: {error}") from None
+
+
 def warn(message: str) -> None:
     """Warn with `KragEvalWarning`, at the user's line that called into this package."""
     package = os.path.dirname(os.path.dirname(__file__)) + os.sep  # noqa: PTH120 - pathlib costs a tenth of the import

@@ -17,14 +17,13 @@ from krag_eval._utils.errors import InvalidInputError, show
 from krag_eval._utils.formatting import format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import Tabular, data_frame, plain_fields
-from krag_eval.analysis.comparison.systems import detail_of
 from krag_eval.documents.columns import runs
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import reader_of, split_pair
 from krag_eval.documents.text import normalize
 from krag_eval.documents.tokenizers import TOKENIZERS, tokenize_all
 from krag_eval.evaluation.explanation import show_document
-from krag_eval.evaluation.results import Detail, EvaluationResult, largest_cut_off
+from krag_eval.evaluation.results import Detail, EvaluationResult, detail_of, largest_cut_off
 from krag_eval.matching import Batch
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.near_duplicates import near_pairs

@@ -16,7 +16,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import as_number, check_count, describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, show, warn
+from krag_eval._utils.errors import InvalidInputError, errors_at, show, warn
 from krag_eval._utils.files.strict_json import read_jsonl
 from krag_eval._utils.formatting import number_of, one_line
 from krag_eval.analysis.label_audit.report import LabelKey, as_label, label_key, plain
@@ -364,10 +364,8 @@ def read_labels(name: str, given: object, id_key: str | None = None) -> dict[_Pa
     """
     labels: dict[_Pair, Label] = {}
     for place, query_id, document, value, probability in _rows(name, given):
-        try:
+        with errors_at(place):
             read, key = as_document(document, id_key=id_key), as_label(value)
-        except InvalidInputError as error:
-            raise InvalidInputError(f"{place}: {error}") from None
         if key is None:
             continue
         pair = query_id, label_key(read)

@@ -17,7 +17,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import as_number, check_count, check_kind, check_path, describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, did_you_mean, show, with_name
+from krag_eval._utils.errors import InvalidInputError, did_you_mean, errors_at, show, with_name
 from krag_eval._utils.files.io import read_whole
 from krag_eval._utils.formatting import as_code, format_value, number_of, one_line
 from krag_eval._utils.serialization import plain_fields
@@ -229,10 +229,8 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
         raise InvalidInputError(f"{path}: not valid TOML: nested too deep to be read. Correct the file.") from None
     except ValueError as error:  # of TOML, of UTF-8, of an integer with thousands of digits
         raise InvalidInputError(f"{path}: not valid TOML: {error}. Correct the file.") from None
-    try:
+    with errors_at(str(path)):
         return Policy.from_dict(tables)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{path}: {error}") from None
 
 
 def _demands(table: Mapping[str, Any], place: str) -> Demands:

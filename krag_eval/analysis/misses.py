@@ -15,11 +15,10 @@ from krag_eval._utils.formatting import format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import data_frame, plain_fields
 from krag_eval.analysis.comparison.compare import is_lower_better
-from krag_eval.analysis.comparison.systems import detail_of
 from krag_eval.analysis.diagnosis import FOUND, Miss, check_rank, misses_of
 from krag_eval.documents.document import Document, as_document
 from krag_eval.evaluation.explanation import matches_of, show_document
-from krag_eval.evaluation.results import Detail, EvaluationResult, describe_misses, largest_cut_off
+from krag_eval.evaluation.results import Detail, EvaluationResult, describe_misses, detail_of, largest_cut_off
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.metrics.aggregation import key_of
 from krag_eval.metrics.names import as_key

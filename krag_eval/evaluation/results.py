@@ -316,6 +316,18 @@ class EvaluationResult(Tabular, ComparedByFields):
         return self.detail
 
 
+def detail_of(result: EvaluationResult, so: str, name: str | None = None) -> Detail:
+    """Return what a result kept of its queries.
+
+    Raises:
+        InvalidInputError: It was streamed and kept nothing, which rules out what `so` says.
+    """
+    if result.detail is None:
+        of = "This result" if name is None else f"The result of {name!r}"
+        raise InvalidInputError(f"{of} was streamed and kept no queries, so {so}. Use `evaluate` for it.")
+    return result.detail
+
+
 def largest_cut_off(result: EvaluationResult) -> int | None:
     """Return the largest cut-off; None (all ranks) if the result has that one, or only token budgets."""
     cut_offs = [key.removeprefix("@") for key in result.tally.counts]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from krag_eval._utils.checks import check_count, describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, KragEvalError, show, with_name
+from krag_eval._utils.errors import InvalidInputError, KragEvalError, errors_at, show, with_name
 from krag_eval._utils.formatting import aligned, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.redaction import as_cause, describe_error
@@ -512,10 +512,8 @@ def _spans_of(evalset: EvalSet, corpus: CorpusTexts) -> dict[str, list[list[Plac
     spans: dict[str, list[list[Place]]] = {}
     for number, question in enumerate(evalset):
         needs = [alternatives_in([gold]) for gold in question.gold_chunks() if gold.grade != 0]
-        try:
+        with errors_at(f"The question {question.id!r:.60}"):
             places = read_places([one for need in needs for one in need], DOC_KEY, "actual", number, corpus)
-        except InvalidInputError as error:
-            raise InvalidInputError(f"The question {question.id!r:.60}: {error}") from None
         if None in places:
             raise InvalidInputError(f"The question {question.id!r:.60} has a gold document that is no span. {_CURE}")
         rest = iter(place for place in places if place is not None)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from krag_eval._utils.formatting import format_interval, format_percent, format_seconds, format_value
-from krag_eval.analysis.comparison.systems import detail_of
 from krag_eval.analysis.diagnosis import FOUND
+from krag_eval.evaluation.results import detail_of
 from krag_eval.matching.id_batch import with_documents
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, errors_at
 from krag_eval.datasets import DOC_KEY, EvalSet, Question
 from krag_eval.documents.document import Document
 from krag_eval.retrievers.responses import as_json
@@ -32,43 +32,41 @@ def read_krag_frame(frame: Any) -> EvalSet:
     """
     if "question" not in frame.columns:
         raise InvalidInputError("The frame has no column 'question'. It needs one with the texts of the questions.")
-    return EvalSet([_question(number, row) for number, row in enumerate(frame.to_dict("records"))])
+    questions = []
+    for number, row in enumerate(frame.to_dict("records")):
+        with errors_at(f"row {number}"):
+            questions.append(_question(number, row))
+    return EvalSet(questions)
 
 
 def _question(number: int, row: Mapping[str, Any]) -> Question:
-    lists = {column: _list_in(row[column], number, column) for column in (_CONTEXT, _SOURCE, DOC_KEY) if column in row}
+    lists = {column: _list_in(row[column], column) for column in (_CONTEXT, _SOURCE, DOC_KEY) if column in row}
     texts = lists.pop(_CONTEXT)
     for column, values in lists.items():
         if len(values) != len(texts):
             raise InvalidInputError(
-                f"row {number}: `{column}` has {len(values)} values and `{_CONTEXT}` has {len(texts)}. "
-                "Each passage needs one."
+                f"`{column}` has {len(values)} values and `{_CONTEXT}` has {len(texts)}. Each passage needs one."
             )
     gold = []
     for place, text in enumerate(texts):
         if not isinstance(text, str):
-            raise InvalidInputError(
-                f"row {number}: `{_CONTEXT}` holds {describe_type(text)}. It must be a list of texts."
-            )
+            raise InvalidInputError(f"`{_CONTEXT}` holds {describe_type(text)}. It must be a list of texts.")
         further = {column: as_json(values[place]) for column, values in lists.items()}
         gold.append(Document(text=text, metadata={key: value for key, value in further.items() if value is not None}))
     known = {"question", "id", _CONTEXT, *lists, *_ANSWERS}
     given = row.get("id")
     answer = next((row[column] for column in _ANSWERS if isinstance(row.get(column), str)), None)
     metadata = {str(column): as_json(value) for column, value in row.items() if column not in known}
-    try:
-        return Question(
-            id=number if given is None else given,  # type: ignore[arg-type]  # it is checked, and made a string
-            question=row["question"],
-            gold=tuple(gold),
-            answer=answer,
-            metadata=metadata,
-        )
-    except InvalidInputError as error:
-        raise InvalidInputError(f"row {number}: {error}") from None
+    return Question(
+        id=number if given is None else given,  # type: ignore[arg-type]  # it is checked, and made a string
+        question=row["question"],
+        gold=tuple(gold),
+        answer=answer,
+        metadata=metadata,
+    )
 
 
-def _list_in(cell: object, number: int, column: str) -> list[object]:
+def _list_in(cell: object, column: str) -> list[object]:
     """Return the list in a cell, or in its text, as in a CSV file. Only literals are evaluated."""
     if hasattr(cell, "tolist") and not isinstance(cell, str):
         cell = cell.tolist()
@@ -84,9 +82,7 @@ def _list_in(cell: object, number: int, column: str) -> list[object]:
         value = None
     if isinstance(value, (list, tuple)):
         return list(value)
-    raise InvalidInputError(
-        f"row {number}: `{column}` is not a list: {cell!r:.80}. Write it as a list in JSON or Python."
-    )
+    raise InvalidInputError(f"`{column}` is not a list: {cell!r:.80}. Write it as a list in JSON or Python.")
 
 
 def _literal(text: str) -> object:

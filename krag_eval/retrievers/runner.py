@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Required, TypedDict, Unpack, overload
 
 from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, did_you_mean, show
+from krag_eval._utils.errors import InvalidInputError, did_you_mean, errors_at, show
 from krag_eval._utils.progress import ProgressHook, hook_for
 from krag_eval._utils.redaction import Redactor
 from krag_eval._utils.suggestions import check_names
@@ -190,10 +190,8 @@ def _plans(retriever: object, evalset: object, options: RunOptions, *, prefer_as
             raise InvalidInputError(f"The name of a retriever is {describe_type(name)}. It must be a string.")
         journal = _journal_of(name, options.get("journal"))
         own: RunOptions = {**options, "name": name, "parameters": parameters.get(name), "journal": journal}
-        try:
+        with errors_at(name):
             plans.append(plan_run(one, questions, prefer_async=prefer_async, **own))
-        except InvalidInputError as error:
-            raise InvalidInputError(f"{name}: {error}") from None
     return plans
 
 

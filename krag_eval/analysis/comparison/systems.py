@@ -15,7 +15,7 @@ from krag_eval._utils.errors import InvalidInputError, did_you_mean, show, warn,
 from krag_eval.datasets import EvalSet, Question, Run
 from krag_eval.datasets.by_query import by_query
 from krag_eval.datasets.run import as_run
-from krag_eval.evaluation.results import Detail, EvaluationResult
+from krag_eval.evaluation.results import Detail, EvaluationResult, detail_of
 from krag_eval.evaluation.runs import evaluate_run
 
 MISSING = ("refuse", "empty")
@@ -36,18 +36,6 @@ class System:
     result: EvaluationResult
     detail: Detail
     runs: tuple[Mapping[str, FloatArray], ...] = ()
-
-
-def detail_of(result: EvaluationResult, so: str, name: str | None = None) -> Detail:
-    """Return what a result kept of its queries.
-
-    Raises:
-        InvalidInputError: It was streamed and kept nothing, which rules out what `so` says.
-    """
-    if result.detail is None:
-        of = "This result" if name is None else f"The result of {name!r}"
-        raise InvalidInputError(f"{of} was streamed and kept no queries, so {so}. Use `evaluate` for it.")
-    return result.detail
 
 
 def check_systems(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval._utils.checks import check_kind, describe_type
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, errors_at
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.files.strict_json import dump_json, read_jsonl
 from krag_eval._utils.formatting import number_of, one_line
@@ -435,12 +435,10 @@ def _read(place: str, row: Mapping[str, Any], id_key: str | None) -> _Label:
         return _Label(place, query_id, Document(id=query_id), ("", ""), None, False, None, note)
     if not isinstance(given, Mapping):
         raise InvalidInputError(f"{place}: `document` is {describe_type(given)}. It must be an object with id or text.")
-    try:
+    with errors_at(place):
         key = label_key(as_document(given, id_key=doc_key or id_key))
         document = replace(read_leniently(given), score=None)
         grade = None if label is True else as_label(label)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{place}: {error}") from None
     if not key[1]:
         raise InvalidInputError(f"{place}: `document` has no text, and no id under the key {id_key!r}. Give `id_key`.")
     return _Label(place, query_id, document, key, grade, label is True, doc_key)

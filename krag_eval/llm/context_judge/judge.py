@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from krag_eval._utils.checks import check_count, describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
+from krag_eval._utils.errors import InvalidInputError, RetrieverError, errors_at, show
 from krag_eval._utils.progress import ProgressHook, reporter
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.threads import DaemonThreads
@@ -433,10 +433,8 @@ def _documents(given: object, place: str, k: int | None) -> Iterable[Document]:
             "best first. Pass [] for an empty result."
         )
     for rank, document in enumerate(list(given)[:k], 1):
-        try:
+        with errors_at(f"Rank {rank} for the question {place}"):
             yield as_document(document)
-        except InvalidInputError as error:
-            raise InvalidInputError(f"Rank {rank} for the question {place}: {error}") from None
 
 
 # The prompts with their placeholders.

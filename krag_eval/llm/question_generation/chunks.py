@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, errors_at
 from krag_eval.documents.document import as_document
 from krag_eval.documents.readers import as_id
 from krag_eval.documents.text import normalize_all
@@ -76,10 +76,8 @@ def read_chunks(given: object, *, min_words: int, doc_key: str, id_key: str | No
         )
     skipped, n_named, found = Counter[str](), 0, dict[str, Chunk]()
     for place, one in enumerate(given):
-        try:
+        with errors_at(f"chunk {place}"):
             document = as_document(one, id_key=id_key)
-        except InvalidInputError as error:
-            raise InvalidInputError(f"chunk {place}: {error}") from None
         if document.text is None or not document.text.strip():
             skipped[NOT_READ[0]] += 1
             continue

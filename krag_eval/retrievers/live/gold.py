@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from krag_eval._utils.checks import as_number, describe_type
-from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.errors import InvalidInputError, errors_at, warn
 from krag_eval.datasets import DOC_KEY, EvalSet, Question, as_evalset
 from krag_eval.documents.document import Document, may_be_need
 from krag_eval.documents.needs import as_need
@@ -49,11 +49,9 @@ class GoldLookup:
         entries = list(self._by_id.values())
         if not entries:
             raise InvalidInputError("`gold` has no query. Give at least one, or None to report without gold.")
-        try:
+        with errors_at("`gold`"):
             judged = judge_batch([documents for _, documents in entries], [[] for _ in entries], settings)
             judged.document_counts.check(settings, NOTHING_RETRIEVED_YET)
-        except InvalidInputError as error:
-            raise InvalidInputError(f"`gold`: {error}") from None
 
     def find(self, query_id: str | None, query: object) -> Gold | None:
         """Return the id of the query and its gold documents, or None if it has none."""
