@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from krag_eval._utils.formatting import number_of
 from krag_eval.cli.evaluate import score_each
 from krag_eval.cli.files import RunFileOptions, check_free, names_of, read_runs
 from krag_eval.cli.options import RunScoringOptions, parse_cut_offs
-from krag_eval.cli.output import console, notes, print_section, put_json
+from krag_eval.cli.output import console, json_lines, notes, print_section, put_json
 from krag_eval.report import Report, ReportedSystem
 from krag_eval.report.sections.causes import causes_section
 from krag_eval.report.writers import BYTE_ORDER_MARK, csv_line
@@ -57,7 +56,7 @@ def diagnose(
     }
     rows = [{"run": name, **miss.to_dict()} for name, diagnosis in diagnoses.items() for miss in diagnosis.misses]
     if out is not None:
-        write_atomically(out, _csv_lines(rows) if out.suffix == ".csv" else _jsonl_lines(rows))
+        write_atomically(out, _csv_lines(rows) if out.suffix == ".csv" else json_lines(rows))
         notes().print(f"{out}: {number_of(len(rows), 'missed gold document')}.")
     printed = put_json(
         json_out,
@@ -74,10 +73,6 @@ def _parse_cut_off(text: str) -> int | None:
     if len(given) != 1 or isinstance(given[0], str):
         raise InvalidInputError(f"`--k` must be one number of ranks, or `all`, got {text!r:.60}.")
     return given[0]
-
-
-def _jsonl_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
-    return (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def _csv_lines(rows: list[dict[str, Any]]) -> Iterator[str]:

@@ -24,6 +24,7 @@ from krag_eval.cli.options import CutOffs, RunScoringOptions, parse_cut_offs, pa
 from krag_eval.cli.output import (
     collected_warnings,
     console,
+    json_lines,
     print_notes,
     print_report_table,
     print_result,
@@ -119,7 +120,8 @@ def evaluate(
         },
     )
     if per_query is not None:
-        write_atomically(per_query, _per_query_lines(results))
+        rows = ({"run": name, **row.to_dict()} for name, result in results.items() for row in result.per_query)
+        write_atomically(per_query, json_lines(rows))
     for name, result in results.items():
         print_notes(_describe_recording(read[name]))
         print_notes(_describe_gaps(name, missing[name], result))
@@ -164,12 +166,6 @@ def _recorded(run: Run) -> dict[str, object]:
     latency = run.latency
     known = {"parameters": run.parameters, "recorded": run.recorded, "latency": latency.to_dict() if latency else None}
     return {name: dict(value) for name, value in known.items() if value}
-
-
-def _per_query_lines(results: dict[str, EvaluationResult]) -> Iterator[str]:
-    for name, result in results.items():
-        for row in result.per_query:
-            yield json.dumps({"run": name, **row.to_dict()}, ensure_ascii=False) + "\n"
 
 
 def _describe_recording(run: Run) -> Iterator[str]:

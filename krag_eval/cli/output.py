@@ -203,6 +203,11 @@ def print_first(items: Sequence[Item], show: int, print_one: Callable[[Item], ob
         console().print(f"  and {len(items) - show:,} more; --show 0 shows all", style="dim")
 
 
+def json_lines(rows: Iterable[object]) -> Iterator[str]:
+    """Yield one line of JSON per row."""
+    return (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
 def put_json(out: Path | None, make: Callable[[], object]) -> bool:
     """Print or write what `--json` asks for.
 

@@ -169,15 +169,12 @@ def compare(
     if questions is None and by:
         raise InvalidInputError(f"Slices by {by!r:.60} need the evaluation set. Pass it as `evalset`.")
     parts = [] if questions is None else slices_of(questions, by)
-    if not any(isinstance(system, Run) for system in (*given.values(), *chain(*repeats.values()))) and (
-        metrics is not DECISIVE_METRICS or settings
-    ):
+    runs = [system for system in (*given.values(), *chain(*repeats.values())) if isinstance(system, Run)]
+    if not runs and (metrics is not DECISIVE_METRICS or settings):
         raise InvalidInputError(
             "Results were scored before: `metrics` and scoring settings are for runs. Leave them out, or pass runs."
         )
-    if metrics is DECISIVE_METRICS and any(
-        isinstance(system, Run) and system.has_sessions for system in (*given.values(), *chain(*repeats.values()))
-    ):
+    if metrics is DECISIVE_METRICS and any(run.has_sessions for run in runs):
         metrics = COMPARED_OF_SESSIONS
     scoring = {"k": k, "metrics": metrics, "level": level, "doc_key": doc_key, "proxy": proxy, "n_jobs": n_jobs}
     scored = score(given, questions, missing, scoring | settings)

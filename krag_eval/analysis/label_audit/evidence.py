@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -97,15 +98,7 @@ def pool_documents(evalset: EvalSet, runs: Mapping[str, Run], sides: Mapping[str
 
 def _number(ids: Sequence[str | None], texts: Sequence[str | None], settings: Settings) -> IntArray:
     """Return a number for each document, the same for the same document."""
-    forms: dict[str, str] = {}
-
-    def form(text: str | None) -> str:
-        if text is None or settings.normalize is None:
-            return text or ""
-        if text not in forms:
-            forms[text] = settings.normalize(text)
-        return forms[text]
-
+    form = functools.cache(lambda text: "" if text is None else normal_form(text, settings))
     id_of: dict[str, str] = {}
     if None in ids and any(ids):
         for id_, text in zip(ids, texts, strict=True):

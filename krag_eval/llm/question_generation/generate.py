@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from krag_eval._utils.checks import check_count, check_threshold, describe_type
-from krag_eval._utils.errors import InvalidInputError, show, warn
+from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
 from krag_eval._utils.progress import ProgressHook, hook_for, reporter
@@ -24,6 +24,7 @@ from krag_eval.llm.question_generation.chunks import NOT_READ, in_order, read_ch
 from krag_eval.llm.question_generation.languages import check_language
 from krag_eval.llm.question_generation.report import GeneratedEvalSet, GenerationReport, TypeReport
 from krag_eval.matching.near_duplicates import NEAR
+from krag_eval.statistics.checks import check_seed
 
 TYPES = ("literal", "paraphrase", "scenario", "negative")
 GENERATION_JOURNAL = JournalKind("krag_eval_generation", "generation")
@@ -104,7 +105,7 @@ def generate_evalset(
         "n": check_count("n", n),
         "types": kinds,
         "language": check_language(language),
-        "seed": _check_seed(seed),
+        "seed": check_seed(seed),
         "attempts": check_count("attempts", attempts),
         "min_words": check_count("min_words", min_words),
         "near_duplicates": _check_share("near_duplicates", near_duplicates),
@@ -193,12 +194,6 @@ def _check_share(name: str, value: object) -> float:
     if share == 0:
         raise InvalidInputError(f"`{name}` is 0, at which no question would be kept. Give a number above 0, up to 1.")
     return share
-
-
-def _check_seed(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidInputError(f"`seed` must be an integer, got {show(value)}.")
-    return value
 
 
 def evalset_of(made: Sequence[Candidate], source: str, doc_key: str) -> EvalSet:

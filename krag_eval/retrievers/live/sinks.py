@@ -142,13 +142,14 @@ class Sinks:
         """Ask each sink where the running retrieval belongs in its trace, unless that is known already."""
         targets = known or [None] * len(self._sinks)
         for position, sink in enumerate(self._sinks):
-            if targets[position] is None and _locates(sink):
+            if targets[position] is None and _has_own(sink, "locate"):
                 targets[position] = self._call(sink, "locate", framework, run_id)
         return targets
 
     def lacks_target(self, targets: list[object | None]) -> bool:
         """Whether a sink that needs a target has none."""
-        return any(target is None and _locates(sink) for sink, target in zip(self._sinks, targets, strict=True))
+        pairs = zip(self._sinks, targets, strict=True)
+        return any(target is None and _has_own(sink, "locate") for sink, target in pairs)
 
     def tell(self, retrieval: ScoredRetrieval, targets: list[object | None]) -> None:
         """Pass a retrieval to every sink; an `EvaluationCallback` gets its values, if there are any."""
@@ -161,12 +162,12 @@ class Sinks:
     @cached_property
     def want_sessions(self) -> bool:
         """Whether a sink receives the scores of sessions."""
-        return any(map(_takes_sessions, self._sinks))
+        return any(_has_own(sink, "on_session_scored") for sink in self._sinks)
 
     def tell_session(self, session: ScoredSession, targets: Sequence[Sequence[object | None]]) -> None:
         """Pass a session to every sink that receives sessions, with the targets of each search."""
         for position, sink in enumerate(self._sinks):
-            if _takes_sessions(sink):
+            if _has_own(sink, "on_session_scored"):
                 self._call(sink, "on_session_scored", session, [of_search[position] for of_search in targets])
 
     def flush(self, end: float | None) -> bool:
@@ -186,11 +187,6 @@ class Sinks:
             return None
 
 
-def _takes_sessions(sink: object) -> bool:
-    method = getattr(type(sink), "on_session_scored", None)
-    return method is not None and method is not RetrievalSink.on_session_scored
-
-
-def _locates(sink: object) -> bool:
-    locate = getattr(type(sink), "locate", None)
-    return locate is not None and locate is not RetrievalSink.locate
+def _has_own(sink: object, name: str) -> bool:
+    """Return whether the class of a sink has a method of its own, and not that of `RetrievalSink`."""
+    return getattr(type(sink), name, None) not in (None, getattr(RetrievalSink, name))
