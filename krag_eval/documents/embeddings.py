@@ -23,6 +23,7 @@ from krag_eval.documents.columns import MISSING
 _METHODS = ("embed_documents", "get_text_embedding_batch", "encode")
 # Where models keep the name of what they load. Nothing else is read: the rest of a model's attributes may be secret.
 _MODEL_NAMES = ("model", "model_name", "model_name_or_path", "model_id")
+_TEXTS_AT_ONCE = 256  # that a model is given
 _NUMBERS_AT_ONCE = 1 << 18  # of each side, in the pairs that are multiplied at once: 2 MB, to stay in the cache
 # Numbers that are kept from one batch of queries for the next: 256 MB. One batch may need more.
 _KEPT = 1 << 25
@@ -82,7 +83,7 @@ def describe_embeddings(embeddings: object) -> str:
     return own
 
 
-def embed(texts: Sequence[str], embeddings: object, *, prefix: str = "", batch_size: int = 256) -> FloatArray:
+def embed(texts: Sequence[str], embeddings: object, *, prefix: str = "", dimension: int | None = None) -> FloatArray:
     """Return the normalized embedding of each text.
 
     Each different text is sent once, in batches, in the order in which they first appear. Empty texts and texts of
@@ -93,7 +94,7 @@ def embed(texts: Sequence[str], embeddings: object, *, prefix: str = "", batch_s
         embeddings: The model, as `check_embeddings` reads it. What it says of a text must not depend on the other
             texts of its batch, or on when it is asked.
         prefix: What is put before each text, such as `"passage: "`.
-        batch_size: How many texts the model is given at once.
+        dimension: That of the vectors that the model returned before; None if there were none.
 
     Returns:
         Shape (n_texts, dimension), float64; each row has length 1, its numbers rounded to multiples of 2^-26 (see
@@ -109,17 +110,18 @@ def embed(texts: Sequence[str], embeddings: object, *, prefix: str = "", batch_s
     places = [numbers.setdefault(text, len(numbers)) if text.strip() else -1 for text in texts]
     unique = list(numbers)
     vectors: FloatArray | None = None
-    for start in range(0, len(unique), batch_size):
-        some = unique[start : start + batch_size]
+    for start in range(0, len(unique), _TEXTS_AT_ONCE):
+        some = unique[start : start + _TEXTS_AT_ONCE]
         where = f"texts {start + 1} to {start + len(some)} of {len(unique)} (the first: {some[0]!r:.60})"
         rows = _ask(ask, [prefix + text for text in some], qualified_name(embeddings), where)
-        if vectors is None:
-            vectors = np.zeros((len(unique) + 1, rows.shape[1]))  # the last row is of the texts that are not sent
-        if rows.shape[1] != vectors.shape[1]:
+        if dimension not in (None, rows.shape[1]):
             raise InvalidInputError(
                 f"The embedding model {qualified_name(embeddings)} returned vectors of dimension {rows.shape[1]} for "
-                f"{where}, and of {vectors.shape[1]} before. All vectors of a model must have the same dimension."
+                f"{where}, and of {dimension} before. All vectors of a model must have the same dimension."
             )
+        if vectors is None:
+            dimension = rows.shape[1]
+            vectors = np.zeros((len(unique) + 1, dimension))  # the last row is of the texts that are not sent
         vectors[start : start + len(some)] = _normalized(rows)
     if vectors is None:
         return np.zeros((len(texts), 0))
@@ -277,7 +279,8 @@ class EmbeddedTexts:
             self._n_used = 0
             unknown = list(dict.fromkeys(texts))
         if unknown:
-            self._take_in(unknown, embed(unknown, self._embeddings, prefix=self._prefix))
+            dimension = self._vectors.shape[1] if self._n_used else None
+            self._take_in(unknown, embed(unknown, self._embeddings, prefix=self._prefix, dimension=dimension))
         return np.fromiter((self._rows[text] for text in texts), np.int64, len(texts))
 
     def have_no_direction(self, texts: Sequence[str]) -> BoolArray:
@@ -294,11 +297,6 @@ class EmbeddedTexts:
         rows = np.where(has_direction, np.cumsum(has_direction) - 1 + self._n_used, MISSING)
         vectors = vectors[has_direction]
         needed = self._n_used + len(vectors)
-        if self._n_used and len(vectors) and vectors.shape[1] != self._vectors.shape[1]:
-            raise InvalidInputError(
-                f"The embedding model returned vectors of dimension {vectors.shape[1]}, and of "
-                f"{self._vectors.shape[1]} before. All vectors of a model must have the same dimension."
-            )
         if not self._n_used:
             self._vectors = vectors
         else:

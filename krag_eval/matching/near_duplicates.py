@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from krag_eval._utils.arrays import IntArray
+from krag_eval._utils.arrays import IntArray, join_groups
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval.documents.columns import Side
 from krag_eval.matching import find_matches
@@ -114,20 +114,8 @@ class _Groups:
         """Note that each `first[i]` belongs to `second[i]`."""
         size = len(self._group)
         links = np.unique(self._group[first] * size + self._group[second])
-        above: dict[int, int] = {}
-
-        def top(group: int) -> int:
-            while (parent := above.get(group, group)) != group:
-                above[group] = group = above.get(parent, parent)
-            return group
-
-        for one, other in zip((links // size).tolist(), (links % size).tolist(), strict=True):
-            low, high = sorted((top(one), top(other)))
-            if low != high:
-                above[high] = low
-        renamed = np.arange(size)
-        renamed[list(above)] = [top(group) for group in above]
-        self._group = renamed[self._group]
+        pairs = zip((links // size).tolist(), (links % size).tolist(), strict=True)
+        self._group = join_groups(self._group, pairs)
 
     def of_several(self) -> list[tuple[int, ...]]:
         """Return the members of each group of two and more."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from krag_eval._utils.arrays import FloatArray
@@ -78,38 +79,29 @@ METRICS: dict[str, Metric] = {
 }
 
 
-def _share(text: str) -> float:
-    number = float(text)
-    if 0 <= number <= 1:
+def _checked(text: str, kind: Callable[[str], Any], is_right: Callable[[Any], bool], must: str) -> Any:
+    """Return a parameter in the name of a metric as a number."""
+    number = kind(text)
+    if is_right(number):
         return number
-    raise ValueError("it must lie between 0 and 1")
+    raise ValueError(f"it must {must}")
 
 
-def _days(text: str) -> float:
-    number = float(text)
-    if number > 0:
-        return number
-    raise ValueError("it must be a number of days above 0")
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number > 0:
-        return number
-    raise ValueError("it must be at least 1")
-
+_SHARE = partial(_checked, kind=float, is_right=lambda number: 0 <= number <= 1, must="lie between 0 and 1")
+_DAYS = partial(_checked, kind=float, is_right=lambda number: number > 0, must="be a number of days above 0")
+_COUNT = partial(_checked, kind=int, is_right=lambda number: number > 0, must="be at least 1")
 
 # Computed where they are asked for by name.
 FURTHER_METRICS: dict[str, Metric] = {
     "success": Metric(hit_rate),
     "complete_rank": Metric(complete_rank),
     "r_precision": Metric(r_precision, has_cut_off=False),
-    "rbp": Metric(rbp, parameters={"p": _share}),
-    "alpha_ndcg": Metric(alpha_ndcg, parameters={"alpha": _share}, has_ideal=True),
-    "redundancy": Metric(redundancy, parameters={"overlap": _share}, reads_documents=True),
+    "rbp": Metric(rbp, parameters={"p": _SHARE}),
+    "alpha_ndcg": Metric(alpha_ndcg, parameters={"alpha": _SHARE}, has_ideal=True),
+    "redundancy": Metric(redundancy, parameters={"overlap": _SHARE}, reads_documents=True),
     "freshness": Metric(
         freshness,
-        parameters={"half_life": _days, "now": str, "date_key": str},
+        parameters={"half_life": _DAYS, "now": str, "date_key": str},
         reads_documents=True,
         companion="undated",  # freshness leaves out documents without a date, and `undated` counts them
     ),
@@ -124,7 +116,7 @@ FURTHER_METRICS: dict[str, Metric] = {
     "precision_upper": Metric(precision_upper, {"denominator": "precision_denominator"}, reads_matches=True),
     "hit_rate_upper": Metric(hit_rate_upper, reads_matches=True),
     "mrr_upper": Metric(mrr_upper, reads_matches=True),
-    "session_recall": Metric(session_recall, parameters={"searches": _count}, reads_sessions=True),
+    "session_recall": Metric(session_recall, parameters={"searches": _COUNT}, reads_sessions=True),
     "evidence_complete": Metric(session_complete, reads_sessions=True),
     "searches_to_evidence": Metric(session_searches, reads_sessions=True),
     "tokens_to_evidence": Metric(session_tokens, reads_sessions=True),

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray, join_groups
 from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import MISSING, Side
 from krag_eval.matching import Batch, Matches
@@ -324,15 +324,8 @@ def merge_equal(side: Side, keys: list[IntArray]) -> IntArray:
             documents linked by a chain of such. A missing number equals nothing.
     """
     group = np.arange(int(side.offsets[-1]))
-    for _ in range(len(keys)):  # with two keys, chains can link groups that the first round left apart
-        before = group.copy()
-        for key in keys:
-            for position, first in _first_equal(side, np.flatnonzero(key >= 0), key):
-                _link(group, position, first)
-        if (group == before).all():
-            break
-    while (group != group[group]).any():  # follow every link to its end
-        group = group[group]
+    for key in keys:
+        group = join_groups(group, _first_equal(side, np.flatnonzero(key >= 0), key))
     return group
 
 
@@ -363,15 +356,6 @@ def _first_equal(side: Side, positions: IntArray, key: IntArray) -> list[tuple[i
     again = ~is_first
     later, earlier = positions[order[again]], positions[order[start[again]]]
     return list(zip(later.tolist(), earlier.tolist(), strict=True))
-
-
-def _link(group: IntArray, one: int, other: int) -> None:
-    """Put two documents into one group, named by its first document."""
-    while group[one] != one:
-        one = int(group[one])
-    while group[other] != other:
-        other = int(group[other])
-    group[max(one, other)] = min(one, other)
 
 
 # Below every sum of values, which are at most 2^60, and far enough from the end of int64 to be added to.

@@ -35,9 +35,10 @@ def test_every_kind_of_model_gives_the_vectors_of_the_encoder(model: Any) -> Non
     np.testing.assert_allclose(actual, expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=3e-7)
 
 
-def test_each_text_is_sent_once_in_batches_in_the_order_of_first_appearance() -> None:
+def test_each_text_is_sent_once_in_batches_in_the_order_of_first_appearance(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("krag_eval.documents.embeddings._TEXTS_AT_ONCE", 2)
     model = Recorder({name: [1, place] for place, name in enumerate("abcde")})
-    rows = embed(["c", "a", "c", "b", "a", "e", "d"], model, batch_size=2)
+    rows = embed(["c", "a", "c", "b", "a", "e", "d"], model)
     assert model.batches == [["c", "a"], ["b", "e"], ["d"]]
     assert [round(row[1] / row[0]) for row in rows.tolist()] == [2, 0, 2, 1, 0, 4, 3]
 
@@ -125,12 +126,16 @@ BROKEN: list[tuple[str, Callable[[list[str]], Any], str]] = [
 
 
 @pytest.mark.parametrize(("later", "message"), [case[1:] for case in BROKEN], ids=[case[0] for case in BROKEN])
-def test_a_model_that_breaks_later_is_named_with_the_texts(later: Callable[[list[str]], Any], message: str) -> None:
+def test_a_model_that_breaks_later_is_named_with_the_texts(
+    later: Callable[[list[str]], Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("krag_eval.documents.embeddings._TEXTS_AT_ONCE", 2)
+
     def model(texts: list[str]) -> Any:
         return later(texts) if "ccc" in texts else lengths(texts)
 
     with pytest.raises(InvalidInputError) as refused:
-        embed(["a", "bb", "ccc"], model, batch_size=2)
+        embed(["a", "bb", "ccc"], model)
     assert message in str(refused.value)
     assert "test_embeddings" in str(refused.value)
 

@@ -62,7 +62,7 @@ def test_a_near_miss_carries_the_method_that_measured_it() -> None:
 def test_one_model_that_changes_its_dimension_between_batches_is_refused() -> None:
     scorer = Scorer(k=1, **compass(embeddings=lambda texts: [[1.0] * len(text) for text in texts[:1]] * len(texts)))
     scorer.score(["aa"], ["bb"])
-    with pytest.raises(InvalidInputError, match="of dimension 3, and of 2 before"):
+    with pytest.raises(InvalidInputError, match=r"of dimension 3 for texts 1 to .*, and of 2 before"):
         scorer.score(["ccc"], ["ddd"])
 
 

@@ -162,7 +162,7 @@ def test_without_normalising_the_raw_texts_are_compared_and_a_function_takes_its
 
 def test_a_built_in_function_may_normalise_and_what_returns_no_text_is_an_error() -> None:
     assert evaluate([["A b"]], [["a B"]], 1, match_method="text", normalize=str.lower)["recall@1"] == 1
-    with pytest.raises(InvalidInputError, match="`normalize` returned a NoneType"):
+    with pytest.raises(InvalidInputError, match="`normalize` returned None"):
         evaluate([["a"]], [["a"]], 1, match_method="text", normalize=lambda _: None)  # type: ignore[arg-type,return-value]
 
 

@@ -14,7 +14,7 @@ from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import runs
-from krag_eval.documents.embeddings import check_embeddings, describe_embeddings
+from krag_eval.documents.embeddings import EmbeddedTexts, describe_embeddings
 from krag_eval.documents.text import Normalizer, forms_of, normalize
 from krag_eval.documents.tokenizers import FunctionTokenizer, Tokenizer, as_tokenizer
 from krag_eval.matching.batch import number
@@ -191,12 +191,7 @@ class AnswerSettings:
         )
         object.__setattr__(self, "_rouge", rouge)
         if self.embeddings is not None:
-            check_embeddings(self.embeddings)
-        if not isinstance(self.embedding_prefix, str):
-            raise InvalidInputError(
-                f"`embedding_prefix` must be a string such as 'passage: ', got {self.embedding_prefix!r:.60}. "
-                "Leave it out if the model needs none."
-            )
+            EmbeddedTexts(self.embeddings, self.embedding_prefix, "`semantic_similarity`")  # checks both
 
     def rouge_tokenizer(self) -> Tokenizer:
         """Return the tokenizer of ROUGE, with the stemmer where it was asked for."""
