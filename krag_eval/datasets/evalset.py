@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, did_you_mean, warn
+from krag_eval._utils.errors import InvalidInputError, did_you_mean, errors_at, warn
 from krag_eval._utils.objects import cached_property
 from krag_eval._utils.serialization import data_frame
 from krag_eval.datasets.by_query import by_query, is_table, judged_documents
@@ -232,7 +232,5 @@ def _as_question(given: object, place: str) -> Question:
         raise InvalidInputError(
             f"{place}: {describe_type(given)} is not a question. Give a Question, a mapping, or (question, gold)."
         )
-    try:
+    with errors_at(place):
         return Question.from_dict({name: as_gold(value) if name in GOLD else value for name, value in given.items()})
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{place}: {error}") from None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from krag_eval._utils.checks import describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval._utils.errors import InvalidInputError, errors_at, show
 from krag_eval.datasets.column_names import suggestion
 from krag_eval.documents.document import (
     DOC_KEY as DOC_KEY,
@@ -309,10 +309,8 @@ def _gold_need(given: Any) -> Document | Need:
         return _gold_document({key: value for key, value in given.items() if key != "any_of"})
     documents = []
     for number, value in enumerate(need.any_of):
-        try:
+        with errors_at(f"`any_of[{number}]`"):
             documents.append(_gold_document(value))
-        except InvalidInputError as error:
-            raise InvalidInputError(f"`any_of[{number}]`: {error}") from None
     check_grades([document.grade for document in documents if document.grade is not None], need.grade)
     if need.grade is not None:
         documents = [replace(document, grade=need.grade) for document in documents]

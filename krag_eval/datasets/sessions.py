@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from krag_eval._utils.checks import as_number, describe_type
-from krag_eval._utils.errors import InvalidInputError, did_you_mean, show
+from krag_eval._utils.errors import InvalidInputError, did_you_mean, errors_at, show
 from krag_eval.datasets.question import document_row
 from krag_eval.documents.document import Document, read_leniently
 from krag_eval.documents.readers import looks_like_id
@@ -238,10 +238,8 @@ def _each(name: str, given: Any, kind: type[Part], read: Callable[[Mapping[str, 
             continue
         if not isinstance(one, Mapping):
             raise InvalidInputError(f"`{name}[{number}]` is {describe_type(one)}. It must be a mapping.")
-        try:
+        with errors_at(f"`{name}[{number}]`"):
             parts.append(read(one))
-        except InvalidInputError as error:
-            raise InvalidInputError(f"`{name}[{number}]`: {error}") from None
     return tuple(parts)
 
 
@@ -256,10 +254,8 @@ def _amount(row: Mapping[str, Any], name: str) -> float | None:
 def _read(place: str, given: object) -> Document:
     if isinstance(given, str):  # a text, or the id of a document
         given = Document(id=looks_like_id(given), text=given)
-    try:
+    with errors_at(f"`{place}`"):
         document = given if isinstance(given, Document) else read_leniently(given)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"`{place}`: {error}") from None
     if document.id is None and document.text is None and not document.metadata:
         raise InvalidInputError(f"`{place}`: {describe_type(given)} has neither an id nor a text.")
     return document

@@ -12,7 +12,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
+from krag_eval._utils.errors import InvalidInputError, RetrieverError, errors_at, show
 from krag_eval._utils.objects import cached_property
 from krag_eval.documents.document import Document, Need, Span, may_be_need
 from krag_eval.documents.readers import (
@@ -41,6 +41,24 @@ def runs(start: IntArray, count: IntArray) -> IntArray:
     before = np.cumsum(count) - count
     positions: IntArray = np.arange(int(count.sum())) + np.repeat(start - before, count)
     return positions
+
+
+def join_groups(group: IntArray, pairs: Iterable[tuple[int, int]]) -> IntArray:
+    """Return the group of each member, named by its first member, when the groups of the two of each pair are one."""
+    above: dict[int, int] = {}
+
+    def top(name: int) -> int:
+        while (parent := above.get(name, name)) != name:
+            above[name] = name = above.get(parent, parent)
+        return name
+
+    for one, other in pairs:
+        low, high = sorted((top(int(group[one])), top(int(group[other]))))
+        if low != high:
+            above[high] = low
+    renamed = np.arange(len(group))
+    renamed[list(above)] = [top(name) for name in above]
+    return renamed[group]
 
 
 _LOOKED_AT = 20
@@ -343,10 +361,8 @@ class Side:
         return self._listed(row, where)
 
     def _read_hits(self, read: Callable[[object], list[Any] | None], answer: object, where: str) -> list[Any] | None:
-        try:
+        with errors_at(where):
             return read(answer)
-        except InvalidInputError as error:
-            raise InvalidInputError(f"{where}: {error}") from None
 
     def _listed(self, rows: Iterable[Any], where: str) -> list[Any]:
         try:

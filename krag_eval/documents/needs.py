@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, errors_at
 from krag_eval.documents.document import Need, may_be_need
 from krag_eval.documents.readers import split_pair
 
@@ -77,10 +77,8 @@ def flatten(
 def _read(given: object, query: int, number: int, place_of: Callable[[int, int], str]) -> Need | None:
     if not may_be_need(given):
         return None
-    try:
+    with errors_at(place_of(query, number)):
         return as_need(given)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{place_of(query, number)}: {error}") from None
 
 
 def grades_of_needs(
@@ -102,10 +100,8 @@ def grades_of_needs(
     grades = np.where(is_given | np.isnan(of_need), grades, of_need)
     expected = np.where(np.isnan(of_need), grades[np.searchsorted(needs, needs)], of_need)
     for position in np.flatnonzero(grades != expected).tolist():
-        try:
+        with errors_at(place_of(position)):
             check_grades([expected.item(position), grades.item(position)])
-        except InvalidInputError as error:
-            raise InvalidInputError(f"{place_of(position)}: {error}") from None
     return grades
 
 

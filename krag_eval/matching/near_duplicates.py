@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from krag_eval._utils.arrays import IntArray, join_groups
+from krag_eval._utils.arrays import IntArray
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval.documents.columns import Side
+from krag_eval.documents.columns import Side, join_groups
 from krag_eval.matching import find_matches
 from krag_eval.matching.batch import Batch, Codes
 from krag_eval.matching.settings import Settings

@@ -38,7 +38,11 @@ class CountState(State):
         """Add some queries."""
         counts = counts_of(judged, k, precision_denominator)
         covered, gold, relevant, out_of = counts.sum(axis=0).tolist()
-        self.merge(CountState(covered, gold, relevant, out_of, len(counts)))
+        self.covered += covered
+        self.gold += gold
+        self.relevant += relevant
+        self.out_of += out_of
+        self.n_queries += len(counts)
 
     @property
     def recall(self) -> float | None:

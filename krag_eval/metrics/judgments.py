@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray, join_groups
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.objects import cached_property
-from krag_eval.documents.columns import MISSING, Side
+from krag_eval.documents.columns import MISSING, Side, join_groups
 from krag_eval.matching import Batch, Matches
 from krag_eval.matching.batch import Codes
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from krag_eval._utils.checks import one_of
-from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.errors import InvalidInputError, errors_at, warn
 from krag_eval._utils.files.strict_json import parse_json
 from krag_eval.datasets.column_names import no_column, split_number, suggestion
 from krag_eval.datasets.evalset import EvalSet
@@ -164,10 +164,8 @@ class Layout:
             return row
         if self.kind == "run" and self.evalset is not None:
             return row | {"query_id": self._id_of(place, row.get("question"), self.evalset)}
-        try:
+        with errors_at(place):
             row["id" if self.kind == "evalset" else "query_id"] = numbered(None if is_counting_lost else number)
-        except InvalidInputError as error:
-            raise InvalidInputError(f"{place}: {error}") from None
         if number == 0 and not self.columns:  # who names columns has looked at them
             warn(f"{self.path}: has no column of ids, so its rows are numbered from 0.")
         return row

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from krag_eval._utils.checks import check_count, describe_type
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, errors_at
 from krag_eval._utils.files.encodings import in_utf8
 from krag_eval._utils.files.io import DASH, is_folder, lines_of, located, read_head, unpacked_lines, unreadable
 from krag_eval._utils.files.rejects import Rejects
@@ -319,18 +319,14 @@ def check_documents(
             check_documents(
                 place, f"{name}[{number}].any_of", document.any_of, id_key=id_key, grade_key=grade_key, is_gold=is_gold
             )
-            try:
+            with errors_at(f"{place}: `{name}[{number}]`"):
                 check_grades([read_grade(one, grade_key) for one in document.any_of], document.grade)
-            except InvalidInputError as error:
-                raise InvalidInputError(f"{place}: `{name}[{number}]`: {error}") from None
             continue
         # The rest was checked when the document was read; most documents have an id or a text and no grade there.
         if (document.id is not None or document.text is not None) and not (is_gold and grade_key in document.metadata):
             continue
-        try:
+        with errors_at(f"{place}: `{name}[{number}]`"):
             as_document(document, id_key=id_key, grade_key=grade_key, is_gold=is_gold)
-        except InvalidInputError as error:
-            raise InvalidInputError(f"{place}: `{name}[{number}]`: {error}") from None
 
 
 def stem(path: str | os.PathLike[str]) -> str:
