@@ -12,7 +12,7 @@ from ._utils.progress import RunProgress as RunProgress
 from ._utils.redaction import Redactor as Redactor
 from ._utils.version import __version__ as __version__
 from .analysis.comparison import Comparison as Comparison
-from .analysis.comparison import compare as compare
+from .analysis.comparison.compare import compare as compare
 from .analysis.diagnosis import Diagnosis as Diagnosis
 from .analysis.diagnosis import Miss as Miss
 from .analysis.diagnosis import diagnose as diagnose

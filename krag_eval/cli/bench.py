@@ -68,7 +68,7 @@ def bench(
         name: The name of the retriever in the report.
         title: The title of the report.
         param (NAME=VALUE): A parameter of the retriever to record; repeatable.
-        language: Language of the questions: auto for that of each chunk, or a code such as ko.
+        language: Language of the questions: auto for the language of each chunk, or a code such as ko.
         seed: Seed of the choice of chunks and of the intervals.
         concurrency: How many questions to ask at a time.
         timeout: Seconds per call of the retriever, the model or --answer.

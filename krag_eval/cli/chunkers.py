@@ -50,11 +50,11 @@ def chunkers(
     files: FileOptions,
     **passed: Annotated[Any, CallSettings, "concurrency timeout retries"],
 ) -> None:
-    """Compare chunkers: what a retriever finds of the same gold spans, at equal budgets of tokens.
+    """Compare chunkers: how much of the same gold spans a retriever finds, at equal token budgets.
 
     Parameters:
         evalset (EVALSET): Questions whose gold documents are spans of the corpus.
-        corpus: The documents to cut, in any format that reanchor reads.
+        corpus: The documents to split, in any format that reanchor reads.
         chunker ([NAME=]CHUNKER): words:SIZE:OVERLAP, chars:SIZE:OVERLAP, or module:object, such as chunking:recursive:
             a splitter of LangChain, LlamaIndex, chonkie or semchunk, a function from a text to its chunks, or a class
             or function that makes one; repeatable.
@@ -62,7 +62,7 @@ def chunkers(
             to a retriever.
         budgets (N,N,...): Budgets in tokens; 200,400,800,1600 by default.
         baseline (NAME): The chunker to compare with; the best one by default.
-        show: Show at most so many questions that are cut apart.
+        show: How many questions whose span is split to show.
         out: Write a report as .html, .md, .json or .csv.
         plots (DIR): Write the plots into this folder, as SVG and as PNG.
         concurrency: How many questions to ask at a time.

@@ -25,14 +25,13 @@ def estimate(
     files: RunFileOptions,
     **passed: Annotated[Any, estimate_metric, "k gain precision_denominator probability confidence id_key seed"],
 ) -> None:
-    """Estimate a metric of runs from a model's labels on everything and people's labels on a sample.
+    """Estimate a metric of runs from a model's labels of all documents and human labels of a sample.
 
     Parameters:
         runs (RUN...): Retrieval results; the first is the baseline.
         judge: The model's labels, JSONL.
-        labels: The labels of people, with the probability of each: a queue that `doctor --judge` wrote, filled in.
-        known: Count the grades of the set as labels of people, each with probability 1. They must have been there
-            before the sample was drawn.
+        labels: The human labels, with the probability of each: a queue that `doctor --judge` wrote, filled in.
+        known: Count the grades of the set as human labels, each with probability 1. They must be older than the sample.
         metric: precision or dcg.
         k (--k -k): How many ranks count.
         gain: exponential (2^grade - 1) or linear.

@@ -29,11 +29,11 @@ class FileOptions:
     """The options that say how the files of a command are read.
 
     Parameters:
-        columns (FIELD=COLUMN,...): Columns with names of their own: gold=pos,retrieved=result. A name without a number
-            stands for numbered columns: result stands for result 1, result 2 and so on.
+        columns (FIELD=COLUMN,...): Which column holds which field: gold=pos,retrieved=result. A name without a number
+            stands for numbered columns: result means result 1, result 2 and so on.
         sheet (NAME): The sheet of a workbook; repeat it to give each workbook its own.
         encoding: The encoding of files that are not UTF-8, such as cp949.
-        from_format (--from FORMAT): The format of a file that does not show it, such as `-`.
+        from_format (--from FORMAT): The format of files whose name and content do not show it, such as CSV from `-`.
     """
 
     columns: str | None = None
@@ -135,8 +135,8 @@ class RunFileOptions(FileOptions):
     """The options that say how the files of a command that reads runs are read.
 
     Parameters:
-        flatten: Of a session of several searches, score one ranking: its first or last search, or all of them
-            concatenated. By default sessions are scored as such.
+        flatten: Score one ranking of each session of several searches: its first or last search, or all of them
+            concatenated. By default, sessions are scored as sessions.
     """
 
     flatten: str | None = None

@@ -35,7 +35,7 @@ def gate(
         run (RUN): Retrieval results.
         policy: The requirements, a TOML file.
         baseline (RUN): The run that no_drop compares with.
-        nights (N): Share the error among so many runs of the gate in a row, such as 365 for a nightly job.
+        nights (N): Share the error among this many consecutive runs of the gate, such as 365 for a nightly job.
         markdown_out (--markdown): Write a pull request summary; `-` prints it instead of the table.
         out: Write a report that begins with this gate: .html, .md, .json or .csv.
     """

@@ -30,7 +30,7 @@ def generate(
         "n language seed concurrency retries timeout min_words most_prompts retry_errors doc_key id_key",
     ],
 ) -> None:
-    """Have a language model write questions with answers and evidence, and keep those that hold.
+    """Have a language model write questions with answers and evidence, and keep those that pass the checks.
 
     Parameters:
         corpus (CORPUS): The chunks, in any format that validate reads.
@@ -40,7 +40,7 @@ def generate(
         out: The questions. The ending selects the format; .jsonl keeps everything.
         n (-n --samples): How many questions to make.
         types (--type): literal, paraphrase, scenario or negative; repeatable. All four by default.
-        language: auto for that of each chunk, a code such as ko, or a name.
+        language: auto for the language of each chunk, a code such as ko, or a name.
         seed: Seed of the order in which chunks are used.
         journal: Record every answer of the model here, so that an interrupted run can be resumed.
         prompts (DIR): A folder with prompts that replace the bundled ones.
@@ -49,7 +49,7 @@ def generate(
         timeout: Seconds per call.
         min_words: Skip chunks with fewer words.
         most_prompts: Stop after this many prompts; by default about ten per question.
-        retry_errors: Send prompts again that got no answer in an earlier session.
+        retry_errors: Resend prompts that got no answer in an earlier session.
     """
     check_free(out, force)
     with stopping():

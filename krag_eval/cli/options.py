@@ -11,8 +11,8 @@ Parameters:
     missing: If a run lacks rows that another has: `refuse` to compare, or score them as `empty`.
     max_bad_rows: Skip up to this many bad lines of a file and keep them in FILE.rejected.jsonl.
     intervals: Show 95 % confidence intervals. Needs scipy (extra stats).
-    cluster (FIELD): Treat questions with the same value there as one cluster in intervals and tests: a field or
-        metadata key, gold for shared gold documents, or id for none.
+    cluster (FIELD): Treat questions that share this as one cluster in intervals and tests: a field or metadata key,
+        gold for shared gold documents, or id for none.
     force: Overwrite existing files.
     json_out (--json): Write the results as JSON; `-` prints JSON instead of tables.
     k: Comma-separated cut-offs; `all` scores every rank.
@@ -144,7 +144,7 @@ class RunScoringOptions(ScoringOptions):
         proxy: Use doc_hit as recall for questions without gold chunks.
         span_measure: What the threshold of spans is a share of: recall (the span), precision (the chunk) or iou (both
             together).
-        corpus: The whole documents of spans: chunks without offsets are looked for in them.
+        corpus: The whole documents, if gold documents are spans: chunks without offsets are located in them.
     """
 
     level: str = "chunk"

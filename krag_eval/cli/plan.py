@@ -28,12 +28,12 @@ def plan(
     scoring: RunScoringOptions,
     files: RunFileOptions,
 ) -> None:
-    """Tell how many questions show a difference of two systems, or that a gate's allowed drop is kept, from a pilot.
+    """Compute from a pilot how many questions show a difference of two systems, or let a gate decide.
 
     Parameters:
         runs (RUN...): Retrieval results of the pilot: two systems, or one if you have no other yet.
         effect: The difference of the means to find, or the drop that the gate allows.
-        power: How often so many questions are to find it.
+        power: The share of cases in which that many questions find it.
         confidence: Confidence level; the test uses 1 minus it.
         metrics: Comma-separated metric names, or `all`.
     """

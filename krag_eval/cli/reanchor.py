@@ -51,7 +51,7 @@ def reanchor(
         out: The file to write; by default EVALSET with the ending .reanchored.jsonl.
         threshold: Minimum share of a passage's words in a chunk, 0 to 1 (recall of ROUGE-L).
         to: chunks, or spans: the places of the passages in whole documents.
-        with_texts: Write the texts of the old corpus too: it is not needed again.
+        with_texts: Also write the texts of the old corpus, so that you no longer need it.
         show: Lost passages to show; 0 shows all.
     """
     if out is None and str(evalset) == DASH:

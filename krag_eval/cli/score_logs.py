@@ -44,7 +44,7 @@ def score_logs(
         gold: Gold documents, one per row, if LOGS have one row per document. Needs the extra duckdb.
         kmax: With --gold: documents to keep per query; the largest k by default.
         workers: Number of processes; one per core by default.
-        by: Columns by which to compute the scores too, such as model,day.
+        by: Also compute the scores for each value of these columns, such as model,day.
         allow_repeated_ids: Score each row of a repeated query id as a query of its own.
         keep (COLUMN,...): Copy these columns of LOGS into the output; `all` copies all.
         names: Columns of the output: plain (recall@5), or safe for SQL (recall_at_5).

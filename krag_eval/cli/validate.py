@@ -36,7 +36,7 @@ def validate(
     files: FileOptions,
     **passed: Annotated[Any, validation.validate, "doc_key id_key grade_key"],
 ) -> None:
-    """Find the problems of a question set. Exit code 0: none, 1: errors or warnings, 2: it cannot be read.
+    """Find problems in a question set. Exit code 0: none, 1: errors or warnings, 2: it cannot be read.
 
     Parameters:
         corpus: The documents or chunks in which to look for the gold ids.

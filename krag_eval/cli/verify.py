@@ -23,7 +23,7 @@ def verify(
     files: RunFileOptions,
     **passed: Annotated[Any, verify_run, "level doc_key id_key grade_key"],
 ) -> None:
-    """Score a run by id with ir_measures too. Exit code 1: a query differs by 1e-9 or more.
+    """Check the scores of a run by id against ir_measures. Exit code 1: a query differs by 1e-9 or more.
 
     Parameters:
         run (RUN): Retrieval results.

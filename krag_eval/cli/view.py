@@ -19,14 +19,14 @@ def view(
     port: int = 0,
     no_browser: bool = False,
 ) -> None:
-    """Look at the reports and runs of a folder in the browser, and label documents there.
+    """View the reports and runs of a folder in the browser, and label documents there.
 
     Only this machine can reach the pages, and only with the address that is printed. Ctrl+C ends it.
 
     Parameters:
         folder: Reports that krag-eval wrote, runs and evaluation sets; also in the folders in it.
         port: The port on 127.0.0.1; 0 chooses a free one.
-        no_browser: Print the address, and open no browser.
+        no_browser: Print the address without opening a browser.
     """
     with needing("The viewer", "uvicorn", "view"):
         import uvicorn
