@@ -68,7 +68,9 @@ async def aevaluate_retriever(
     retrieved: Place = None,
     **settings: Any,
 ) -> EvaluationResult:
-    """Do the same on the running event loop; a retriever without its own async method runs in threads.
+    """Ask and score like `evaluate_retriever`, on the running event loop.
+
+    A retriever without an async method of its own runs in threads.
 
     Arguments, result and errors are those of `evaluate_retriever`.
     """

@@ -352,13 +352,17 @@ FIGURES = ("error_rate", "missing_rate", "latency_p50", "latency_p95", "latency_
 
 
 def check_gate(evalset: object, run: Run, policy: Policy, *, baseline: Run | None = None) -> GateReport:
-    """Check a run against a policy.
+    """Check a run against a policy. Needs scipy (extra `stats`), unless the policy has only plain bounds.
 
     Args:
         evalset: The evaluation set, or what one can be made of.
         run: What the retriever returned.
-        policy: What has to hold.
-        baseline: What it is compared with, where the policy forbids drops.
+        policy: The requirements: see `read_policy` and `Policy.from_dict`.
+        baseline: The run that `no_drop` compares with; needed if the policy has any.
+
+    Returns:
+        The report: `status` is `"pass"`, `"fail"` or `"inconclusive"`, and each of its `checks` has a status of its own
+        and says what was found.
 
     Raises:
         InvalidInputError: A baseline is missing, a slice has no question, clusters are missing for some questions, or
@@ -697,13 +701,14 @@ def assert_retrieval(
     cluster: Clusters = None,
     evalset: EvalSet | None = None,
 ) -> None:
-    """Fail a test with a readable message if a result does not surely meet the requirements.
+    """Fail a test with a readable message unless a result is shown to meet the requirements.
 
     Args:
         result: What `evaluate` or `evaluate_run` returned.
         *requirements: Such as `"recall@5 >= 0.8"`, which has to hold for the whole confidence interval (needs scipy,
             extra `stats`), or `"observed(recall@5) >= 0.8"`, a plain bound on these queries without statistics.
-        confidence: Of the interval; 1 minus it is how often any requirement that is met is called failed.
+        confidence: Of the intervals. If all requirements are met, any of them is called failed with a probability of
+            at most 1 minus it.
         cluster: What makes queries depend on each other, as `intervals_of` takes it.
         evalset: The questions, if `cluster` is one of their fields.
 

@@ -82,7 +82,7 @@ async def aevaluate_retriever(
     k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     **options: Unpack[RetrieverOptions],
 ) -> EvaluationResult:
-    """Do what `evaluate_retriever` does on the running event loop, by `arun_retriever`.
+    """Ask and score like `evaluate_retriever`, on the running event loop.
 
     Arguments, result and errors are those of `evaluate_retriever`.
     """

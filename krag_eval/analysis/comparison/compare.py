@@ -106,11 +106,11 @@ def compare(
 ) -> Comparison:
     """Compare systems with a baseline, or all pairs of them, query by query. Needs scipy (extra `stats`).
 
-    Per metric and system: the difference of the means with a paired bootstrap interval, a paired randomisation test
-    with Holm's correction over metrics and systems, wins, ties and losses, the smallest difference that so many
-    queries can resolve, and a verdict in words. The same per slice, where Holm's correction runs over all slices by
-    one field; and what became of every gold document that one of the two missed. Every metric and cut-off is one more
-    test, which the others pay for: name those that decide.
+    For each metric and system, the comparison has the difference of the means with a paired bootstrap interval, a
+    paired randomisation test with Holm's correction over metrics and systems, the numbers of queries won, tied and
+    lost, the smallest difference that this many queries can resolve, and a verdict in words. It has the same for each
+    slice, where Holm's correction runs over all slices of one field, and the fate of every gold document that one of
+    the two missed. Every further metric and cut-off makes all tests stricter, so name only those that decide.
 
     Args:
         systems: Runs, which are scored here as `evaluate_run` does, or results that kept their queries, by name. A list
@@ -134,7 +134,7 @@ def compare(
         confidence: Of the intervals; 1 minus it is the level of the tests.
         n_bootstrap: Resamples behind each interval.
         n_randomisation: Random choices of signs behind a p-value, where trying all would be too many.
-        seed: The same seed gives the same numbers to the last bit, whatever else is compared beside.
+        seed: The same seed gives the same numbers to the last bit, whatever else is compared at the same time.
         missing: Runs that lack questions which another run has are refused (`"refuse"`), or count as having retrieved
             nothing there (`"empty"`).
         level: `"chunk"` or `"document"`, for runs.
@@ -143,10 +143,18 @@ def compare(
         n_jobs: How many processes may match texts.
         **settings: The scoring settings that `evaluate_run` takes, for runs.
 
+    Returns:
+        The comparison: `comparison["hybrid", "recall@5"]` is the row of a system and a value, with `difference` in the
+        unit of the metric and its interval from `low` to `high`.
+
     Raises:
         InvalidInputError: Something given cannot be used, or the systems were not measured by the same rule on the
             same questions; the message says where they differ.
         MissingDependencyError: scipy is not installed.
+
+    Source: Smucker, Allan & Carterette (2007), CIKM, doi:10.1145/1321440.1321528, for the test; Holm (1979),
+    Scandinavian Journal of Statistics 6(2); Hesterberg (2015), The American Statistician 69(4),
+    doi:10.1080/00031305.2015.1089789, for the interval.
 
     >>> from krag_eval import EvalSet, evaluate_ids
     >>> gold = [[n] for n in range(40)]

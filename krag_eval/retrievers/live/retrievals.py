@@ -18,7 +18,7 @@ from krag_eval.documents.readers import LANGCHAIN, OWN_ID, reader_of_type
 
 @dataclass(slots=True)
 class LiveCounters:
-    """What became of the retrievals: in the end, `seen` = `scored` + `no_gold` + `unreadable` + `dropped`.
+    """Counts of retrievals by outcome: in the end, `seen` = `scored` + `no_gold` + `unreadable` + `dropped`.
 
     Attributes:
         seen: Retrievals that ended.
