@@ -1,6 +1,7 @@
 """Join logs with one row per retrieved document to their gold, so that there is one row per query.
 
-DuckDB sorts the rows of both by query, spilling to the disk. They are grouped as they arrive.
+DuckDB brings the rows of a query together, spilling to the disk. Rows that follow each other in the input mostly belong
+to one query already, so DuckDB moves a few of them at a time, in a list. They are ordered and grouped as they arrive.
 """
 
 from __future__ import annotations
@@ -24,13 +25,10 @@ from krag_eval.scale.output import write_parquet
 _ROWS_AT_ONCE = 1 << 14
 _ROW_GROUP = 1 << 15
 _MEMORY, _MOST_THREADS = "256MB", 4
-# Ties in rank are broken by score, id and text, so that the order of the rows does not matter.
-_SORTED = """
-    SELECT * FROM rows ORDER BY
-        query_id, side,
-        rank ASC NULLS LAST, score DESC NULLS LAST,
-        id ASC NULLS LAST, text ASC NULLS LAST, grade ASC NULLS LAST
-"""
+# DuckDB returns lists of rows by so many.
+_LISTS_AT_ONCE, _LONGEST_LIST = 1 << 11, 16
+# Ties in rank are broken by score, id and text, so that the order of the rows does not matter. Nulls are last.
+_ORDER = {"rank": "ascending", "score": "descending", "id": "ascending", "text": "ascending", "grade": "ascending"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +88,11 @@ class LongForm:
         try:
             with duckdb.connect(config=settings) as database:
                 database.execute("SET enable_progress_bar = false; SET arrow_large_buffer_size = true")
-                rows = pa.RecordBatchReader.from_batches(
-                    columns.rows, _keep_errors(failed, lambda: self._rows(columns))
-                )
-                database.register("rows", rows)
-                ordered = database.sql(_SORTED).to_arrow_reader(_ROWS_AT_ONCE)
-                grouped = _group_by_query((batch.cast(columns.rows) for batch in ordered), columns.joined, self.kmax)
+                rows = map(_in_lists, _keep_errors(failed, lambda: self._rows(columns)))
+                database.register("rows", pa.RecordBatchReader.from_batches(_schema_in_lists(columns.rows), rows))
+                ordered = database.sql("SELECT * FROM rows ORDER BY query_id").to_arrow_reader(_LISTS_AT_ONCE)
+                together = (_out_of_lists(batch, columns.rows) for batch in ordered)
+                grouped = _group_by_query(together, columns.joined, self.kmax)
                 # Read once: of what could be packed, only texts repeat within a row group.
                 texts = [f"{side}.list.element.text" for side in ("actual", "predicted")]
                 options = {"compression": "lz4", "use_dictionary": texts, "write_statistics": False}
@@ -157,9 +154,9 @@ class LongColumns:
     @property
     def rows(self) -> pa.Schema:
         """The schema of the rows of both, with the column `side`."""
-        strings = [pa.field(name, pa.large_string()) for name in ("id", "text")]
-        numbers = [pa.field(name, pa.float64()) for name in ("rank", "score", "grade")]
-        return pa.schema([pa.field("query_id", pa.large_string()), pa.field("side", pa.int8()), *strings, *numbers])
+        types = dict.fromkeys(("id", "text"), pa.large_string()) | dict.fromkeys(("rank", "score", "grade"), pa.float64())
+        there = [pa.field(name, type_) for name, type_ in types.items() if name in self.logs | self.gold]
+        return pa.schema([pa.field("query_id", pa.large_string()), pa.field("side", pa.int8()), *there])
 
     @property
     def joined(self) -> pa.Schema:
@@ -275,11 +272,34 @@ def _uniform(batch: Any, names: dict[str, tuple[str, ...]], schema: Any, side: i
     return pa.record_batch([(found | rest)[field.name] for field in schema], schema=schema)
 
 
+def _schema_in_lists(schema: pa.Schema) -> pa.Schema:
+    """Return the schema of rows in lists: the query, and all else that they have."""
+    query_id, *others = schema
+    return pa.schema([query_id, pa.field("rows", pa.large_list(pa.struct(others)))])
+
+
+def _in_lists(rows: Any) -> Any:
+    """Return rows of one query that follow each other as a list, without a copy; a long list is several."""
+    query_ids, *others = rows.columns
+    starts = _starts(query_ids)
+    place = np.arange(len(rows)) - starts[_queries(rows, starts)]
+    starts = np.flatnonzero(place % _LONGEST_LIST == 0)
+    structs = pa.StructArray.from_arrays(others, fields=list(rows.schema)[1:])
+    lists = pa.LargeListArray.from_arrays(pa.array(np.append(starts, len(rows))), structs)
+    return pa.record_batch([query_ids.take(pa.array(starts)), lists], schema=_schema_in_lists(rows.schema))
+
+
+def _out_of_lists(batch: Any, schema: pa.Schema) -> Any:
+    """Return the rows of lists, one after the other."""
+    query_ids, lists = batch.cast(_schema_in_lists(schema)).columns
+    return pa.record_batch([query_ids.take(pc.list_parent_indices(lists)), *lists.flatten().flatten()], schema=schema)
+
+
 def _group_by_query(rows: Iterable[Any], schema: pa.Schema, kmax: int) -> Iterator[Any]:
     """Yield record batches with one row per query that has gold.
 
     Args:
-        rows: Record batches with the schema `LongColumns.rows`, sorted by query, side and rank.
+        rows: Record batches with the schema `LongColumns.rows`, in which the rows of a query follow each other.
         schema: The schema of the result, `LongColumns.joined`.
         kmax: How many retrieved documents of a query are kept; the others do not stay in memory.
     """
@@ -291,13 +311,12 @@ def _group_by_query(rows: Iterable[Any], schema: pa.Schema, kmax: int) -> Iterat
         starts = _starts(both.column("query_id"))
         kept = _first_documents(both, starts, kmax)
         # The last query may continue in the next batch.
-        last = int(kept[: starts[-1]].sum())
-        both = both if kept.all() else both.filter(pa.array(kept))
-        if last:
-            yield _grouped(both.slice(0, last), schema)
-        open_query = both.slice(last)
+        is_open = kept >= starts[-1]
+        if not is_open.all():
+            yield _grouped(both, starts, kept[~is_open], schema)
+        open_query = both.take(pa.array(kept[is_open]))
     if open_query is not None and len(open_query):
-        yield _grouped(open_query, schema)
+        yield _grouped(open_query, np.zeros(1, dtype=np.int64), np.arange(len(open_query)), schema)
 
 
 def _starts(query_ids: Any) -> IntArray:
@@ -305,38 +324,50 @@ def _starts(query_ids: Any) -> IntArray:
     return np.flatnonzero(np.append(True, pc.not_equal(query_ids[1:], query_ids[:-1])))
 
 
+def _queries(rows: Any, starts: IntArray) -> IntArray:
+    """Return the number of the query of each row."""
+    return np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows))))
+
+
 def _is_gold(rows: Any) -> BoolArray:
     return np.asarray(np.asarray(rows.column("side")) == SIDES.index(GOLD), dtype=bool)
 
 
 def _is_document(rows: Any) -> BoolArray:
-    ids, texts = rows.column("id"), rows.column("text")
-    return np.asarray(np.asarray(ids.is_valid()) | np.asarray(texts.is_valid()), dtype=bool)
+    there = [rows.column(name).is_valid() for name in ("id", "text") if name in rows.schema.names]
+    return np.logical_or.reduce([np.asarray(one) for one in there])
 
 
-def _first_documents(rows: Any, starts: IntArray, kmax: int) -> BoolArray:
-    """Return which rows are gold, or among the first `kmax` retrieved documents of their query."""
-    is_gold = _is_gold(rows)
-    is_found = ~is_gold & _is_document(rows)
+def _first_documents(rows: Any, starts: IntArray, kmax: int) -> IntArray:
+    """Return the places of all gold and of the first `kmax` retrieved documents, in order, query after query."""
+    query = _queries(rows, starts)
+    keys = {name: order for name, order in _ORDER.items() if name in rows.schema.names}
+    columns = pa.record_batch([pa.array(query), *map(rows.column, keys)], names=["query", *keys])
+    order = np.asarray(pc.sort_indices(columns, [("query", "ascending"), *keys.items()])).astype(np.int64)
+    is_gold, is_found = _is_gold(rows)[order], (~_is_gold(rows) & _is_document(rows))[order]
     before = np.append(0, np.cumsum(is_found))
-    place = before[1:] - np.repeat(before[starts], np.diff(np.append(starts, len(rows))))
-    return np.asarray(is_gold | (is_found & (place <= kmax)), dtype=bool)
+    return order[is_gold | (is_found & (before[1:] - before[starts][query] <= kmax))]
 
 
-def _grouped(rows: Any, schema: pa.Schema) -> Any:
-    """Return one row for each of these complete queries that has gold."""
-    query_ids, is_gold = rows.column("query_id"), _is_gold(rows)
-    starts = _starts(query_ids)
-    query = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows))))
+def _grouped(rows: Any, starts: IntArray, kept: IntArray, schema: pa.Schema) -> Any:
+    """Return one row for each query that has gold among the rows that are kept.
+
+    Args:
+        rows: The rows, of complete queries.
+        starts: Where each query begins.
+        kept: The places of the rows that are kept, in their order.
+        schema: The schema of the result.
+    """
+    query, is_gold = _queries(rows, starts)[kept], _is_gold(rows)[kept]
     is_wanted = np.bincount(query[is_gold], minlength=len(starts)) > 0
     number = np.cumsum(is_wanted) - 1
-    columns: list[Any] = [query_ids.take(pa.array(starts[is_wanted]))]
-    for side, mine in (("actual", is_gold & _is_document(rows)), ("predicted", ~is_gold)):
+    columns: list[Any] = [rows.column("query_id").take(pa.array(starts[is_wanted]))]
+    for side, mine in (("actual", is_gold & _is_document(rows)[kept]), ("predicted", ~is_gold)):
         chosen = mine & is_wanted[query]
         sizes = np.bincount(number[query[chosen]], minlength=int(is_wanted.sum()))
         offsets = pa.array(np.append(0, np.cumsum(sizes)), pa.int64())
-        item = schema.field(side).type.value_type
-        documents = [rows.column(_source(field.name)).filter(pa.array(chosen)) for field in item]
+        item, places = schema.field(side).type.value_type, pa.array(kept[chosen])
+        documents = [rows.column(_source(field.name)).take(places) for field in item]
         structs = pa.StructArray.from_arrays(documents, fields=list(item))
         columns.append(pa.LargeListArray.from_arrays(offsets, structs))
     return pa.record_batch(columns, schema=schema)
