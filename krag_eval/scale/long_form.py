@@ -25,8 +25,8 @@ from krag_eval.scale.output import write_parquet
 _ROWS_AT_ONCE = 1 << 14
 _ROW_GROUP = 1 << 15
 _MEMORY, _MOST_THREADS = "256MB", 4
-# DuckDB returns lists of rows by so many.
-_LISTS_AT_ONCE, _LONGEST_LIST = 1 << 11, 16
+# Rows in a list, and about so many bytes: DuckDB holds thousands of lists at once.
+_LONGEST_LIST, _BYTES_OF_LIST = 16, 1 << 10
 # Ties in rank are broken by score, id and text, so that the order of the rows does not matter. Nulls are last.
 _ORDER = {"rank": "ascending", "score": "descending", "id": "ascending", "text": "ascending", "grade": "ascending"}
 
@@ -90,7 +90,7 @@ class LongForm:
                 database.execute("SET enable_progress_bar = false; SET arrow_large_buffer_size = true")
                 rows = map(_in_lists, _keep_errors(failed, lambda: self._rows(columns)))
                 database.register("rows", pa.RecordBatchReader.from_batches(_schema_in_lists(columns.rows), rows))
-                ordered = database.sql("SELECT * FROM rows ORDER BY query_id").to_arrow_reader(_LISTS_AT_ONCE)
+                ordered = database.sql("SELECT * FROM rows ORDER BY query_id").to_arrow_reader(_ROWS_AT_ONCE)
                 together = (_out_of_lists(batch, columns.rows) for batch in ordered)
                 grouped = _group_by_query(together, columns.joined, self.kmax)
                 # Read once: of what could be packed, only texts repeat within a row group.
@@ -154,8 +154,9 @@ class LongColumns:
     @property
     def rows(self) -> pa.Schema:
         """The schema of the rows of both, with the column `side`."""
-        types = dict.fromkeys(("id", "text"), pa.large_string()) | dict.fromkeys(("rank", "score", "grade"), pa.float64())
-        there = [pa.field(name, type_) for name, type_ in types.items() if name in self.logs | self.gold]
+        strings = [pa.field(name, pa.large_string()) for name in ("id", "text")]
+        numbers = [pa.field(name, pa.float64()) for name in ("rank", "score", "grade")]
+        there = [field for field in (*strings, *numbers) if field.name in self.logs | self.gold]
         return pa.schema([pa.field("query_id", pa.large_string()), pa.field("side", pa.int8()), *there])
 
     @property
@@ -283,7 +284,8 @@ def _in_lists(rows: Any) -> Any:
     query_ids, *others = rows.columns
     starts = _starts(query_ids)
     place = np.arange(len(rows)) - starts[_queries(rows, starts)]
-    starts = np.flatnonzero(place % _LONGEST_LIST == 0)
+    longest = min(max(1, _BYTES_OF_LIST * len(rows) // max(1, rows.nbytes)), _LONGEST_LIST)
+    starts = np.flatnonzero(place % longest == 0)
     structs = pa.StructArray.from_arrays(others, fields=list(rows.schema)[1:])
     lists = pa.LargeListArray.from_arrays(pa.array(np.append(starts, len(rows))), structs)
     return pa.record_batch([query_ids.take(pa.array(starts)), lists], schema=_schema_in_lists(rows.schema))
@@ -335,7 +337,7 @@ def _is_gold(rows: Any) -> BoolArray:
 
 def _is_document(rows: Any) -> BoolArray:
     there = [rows.column(name).is_valid() for name in ("id", "text") if name in rows.schema.names]
-    return np.logical_or.reduce([np.asarray(one) for one in there])
+    return np.asarray(np.logical_or.reduce([np.asarray(one) for one in there]), dtype=bool)
 
 
 def _first_documents(rows: Any, starts: IntArray, kmax: int) -> IntArray:
@@ -343,10 +345,11 @@ def _first_documents(rows: Any, starts: IntArray, kmax: int) -> IntArray:
     query = _queries(rows, starts)
     keys = {name: order for name, order in _ORDER.items() if name in rows.schema.names}
     columns = pa.record_batch([pa.array(query), *map(rows.column, keys)], names=["query", *keys])
-    order = np.asarray(pc.sort_indices(columns, [("query", "ascending"), *keys.items()])).astype(np.int64)
+    order: IntArray = np.asarray(pc.sort_indices(columns, [("query", "ascending"), *keys.items()])).astype(np.int64)
     is_gold, is_found = _is_gold(rows)[order], (~_is_gold(rows) & _is_document(rows))[order]
     before = np.append(0, np.cumsum(is_found))
-    return order[is_gold | (is_found & (before[1:] - before[starts][query] <= kmax))]
+    is_kept: BoolArray = is_gold | (is_found & (before[1:] - before[starts][query] <= kmax))
+    return order[is_kept]
 
 
 def _grouped(rows: Any, starts: IntArray, kept: IntArray, schema: pa.Schema) -> Any:

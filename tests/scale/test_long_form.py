@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import ColumnarScorer, InvalidInputError, score_logs
 from krag_eval.scale.batch import Fields
-from krag_eval.scale.long_form import LongForm
+from krag_eval.scale.long_form import LongForm, _in_lists, _out_of_lists
 from tests.scale.test_logs_same_numbers import rows_of, told
 from tests.support.arrow_cases import as_batch
 from tests.support.log_cases import recall_but_three_times_none_is_killed, write_rows
@@ -205,3 +206,14 @@ def test_logs_or_gold_that_changed_are_not_mixed_with_what_was_joined(tmp_path: 
     assert "the grade -1.0 cannot be used" in refusal(*files, tmp_path / "out.parquet")
     write_rows(files[1], [{"query_id": "q", "id": "a", "grade": 1.0}])
     assert "is the journal of another scoring of logs: files " in refusal(*files, tmp_path / "out.parquet")
+
+
+def test_rows_are_moved_in_lists_unless_they_are_long() -> None:
+    queries = pa.array([*"abbbbc", *"d" * 40], pa.large_string())
+    sizes = {}
+    for text in ("short", "long" * 1000):
+        rows = pa.record_batch({"query_id": queries, "text": pa.array([text] * len(queries), pa.large_string())})
+        lists = _in_lists(rows)
+        sizes[text[:5]] = pc.list_value_length(lists.column("rows")).to_pylist()
+        assert _out_of_lists(lists, rows.schema).equals(rows)
+    assert sizes == {"short": [1, 4, 1, 16, 16, 8], "longl": [1] * 46}
