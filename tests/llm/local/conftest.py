@@ -187,3 +187,15 @@ def like(proxy: Proxy) -> Callable[..., Any]:
         )
 
     return make
+
+
+@pytest.fixture
+def served(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """What `--llm http://HOST/v1#MODEL` makes of the address of the proxy."""
+    from krag_eval.llm.local import ServedModel
+
+    def make(max_tokens: int = 60) -> Any:
+        monkeypatch.setattr("krag_eval.llm.local.ANSWER_TOKENS", max_tokens)
+        return ServedModel(f"{proxy.url}#small")
+
+    return make

@@ -30,7 +30,7 @@ PROMPTS = {
     "which is copied from the passage."
 }
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-MAKERS = ["chat", "like"]
+MAKERS = ["chat", "like", "served"]
 
 
 @pytest.fixture(params=MAKERS)
