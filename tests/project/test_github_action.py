@@ -1,7 +1,7 @@
 """The GitHub Action: its steps are run in bash as a runner runs them, with a stand-in for GitHub's API on loopback.
 
-The stand-in keeps comments. It proves what is sent, not what GitHub makes of it. The steps that install a release and
-upload the artifact do not run here.
+The stand-in keeps comments. It proves what is sent, not what GitHub makes of it. The step that uploads the artifact,
+which is GitHub's own, does not run here.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -355,6 +356,31 @@ def test_the_action_installs_this_release_and_pins_what_it_uses() -> None:
     used = [step["uses"] for step in ACTION["runs"]["steps"] if "uses" in step]
     assert used
     assert all(re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40}", one) for one in used)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("version", "code"), [("", 0), ("9.9", 1), ("0.1.0; touch made", 1)])
+def test_the_step_that_installs_takes_the_named_release_alone(version: str, code: int, tmp_path: Path) -> None:
+    """pip itself, with a wheel in a folder in place of an index."""
+    release = ACTION["inputs"]["version"]["default"]
+    about = f"krag_eval-{release}.dist-info"
+    with zipfile.ZipFile(tmp_path / f"krag_eval-{release}-py3-none-any.whl", "w") as wheel:
+        wheel.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: krag-eval\nVersion: {release}\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/RECORD", "")
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PIP_FIND_LINKS": str(tmp_path),
+        "PIP_NO_DEPS": "1",
+        "PIP_NO_INDEX": "1",
+        "PIP_TARGET": str(tmp_path / "installed"),
+        "VERSION": version or release,
+    }
+    step = ACTION["runs"]["steps"][0]["run"]
+    assert "${{" not in step
+    done = subprocess.run(["bash", "-eo", "pipefail", "-c", step], cwd=tmp_path, env=environment, check=False)
+    assert (done.returncode, (tmp_path / "installed" / about).exists()) == (code, code == 0)
+    assert not (tmp_path / "made").exists()
 
 
 def blocks(language: str) -> list[str]:
