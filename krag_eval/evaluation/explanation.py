@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from krag_eval._utils.arrays import IntArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.formatting import number_of, one_line
 from krag_eval.documents.document import DOC_KEY, Document, as_document
 from krag_eval.matching import Batch, Matches
@@ -294,25 +294,59 @@ def explain(
     return Explanation(index, query, gold, ranks, batch.predicted.errors.get(index), k, tuple(searches))
 
 
-def outcomes(
-    batch: Batch, matches: Matches, judged: Judgments, nearest: Nearest, k: int | None = None
-) -> Iterator[tuple[list[Match], tuple[GoldOutcome, ...], Sequence[Parts | None]]]:
-    """Yield for each query what its explanation says of the lists.
+class GoldColumns(NamedTuple):
+    """What explanations say of the gold documents of all queries, one entry each; -1 stands for nothing.
 
-    These are its matches, by rank, what became of its gold documents, and for each chunk the parts of it that lie in
-    gold spans; nothing where spans are not matched.
-
-    Args:
-        batch: The documents.
-        matches: Who matches whom.
-        judged: Who earned what.
-        nearest: The nearest texts.
-        k: The ranks within which characters of spans count as found.
+    Attributes:
+        is_one: As `GoldOutcome.is_one`.
+        repeat_of: The place of an earlier gold document of the query that is the same.
+        alternative_to: The place of the first alternative of its need.
+        rank: The rank of its match, else of the nearest text; 0 without both.
+        method: What matched there, as a place in `matches.methods`.
+        similarity: How similar that is, NaN without both.
     """
-    for index in range(len(batch)):
-        found = matches_of(batch, matches, index)
-        held, evidence = _parts_of(batch, judged, index, k)
-        yield found, _gold_outcomes(batch, judged, index, found, nearest, held), evidence
+
+    is_one: BoolArray
+    repeat_of: IntArray
+    alternative_to: IntArray
+    rank: IntArray
+    method: IntArray
+    similarity: FloatArray
+
+
+def gold_columns(batch: Batch, matches: Matches, judged: Judgments, nearest: Nearest) -> GoldColumns:
+    """Return of all queries at once what `explain` says of the gold documents of one."""
+    side, ranks = batch.actual, batch.predicted.offsets
+    numbers = judged.gold_number
+    position = np.arange(len(numbers))
+    is_counted = numbers >= 0
+    start = side.offsets[side.query_of(position)]
+    needs = side.need_of_each
+    first = np.searchsorted(needs, needs)
+    _, found, of = np.unique(numbers, return_index=True, return_inverse=True)
+    earliest = found[of]
+    repeats = is_counted & (earliest < first) & (first == position)
+    # Of what matches a gold document at a relevant rank, the first counts.
+    is_relevant = np.zeros(int(ranks[-1]), dtype=bool)
+    is_relevant[ranks[judged.relevant_query] + judged.relevant_rank - 1] = True
+    usable = np.flatnonzero(is_relevant[matches.predicted] & is_counted[matches.actual])
+    matched, at = np.unique(numbers[matches.actual[usable]], return_index=True)
+    predicted = matches.predicted[usable[at]]
+    # By the numbers of gold documents, with one more for those that have none.
+    n = len(judged.gold_rank) + 1
+    rank, method, similarity = np.zeros(n, dtype=np.int64), np.full(n, -1), np.full(n, np.nan)
+    near = np.flatnonzero((judged.gold_rank == 0) & (nearest.rank > 0))
+    rank[near], method[near], similarity[near] = nearest.rank[near], nearest.method[near], nearest.similarity[near]
+    rank[matched] = predicted - ranks[batch.predicted.query_of(predicted)] + 1
+    method[matched], similarity[matched] = matches.method[usable[at]], matches.similarity[usable[at]]
+    return GoldColumns(
+        is_one=is_counted & ~repeats & (first == position),
+        repeat_of=np.where(repeats, earliest - start, -1),
+        alternative_to=np.where(first < position, first - start, -1),
+        rank=rank[numbers],
+        method=method[numbers],
+        similarity=similarity[numbers],
+    )
 
 
 def _parts_of(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -165,10 +167,24 @@ def binomial_interval(successes: int, n: int, confidence: float) -> tuple[float,
     >>> [round(end, 4) for end in binomial_interval(9, 10, 0.95)]
     [0.555, 0.9975]
     """
-    from scipy.stats import binomtest
+    from scipy.optimize import brentq
 
-    interval = binomtest(successes, n).proportion_ci(confidence, method="exact")
-    return float(interval.low), float(interval.high)
+    at_most, more_than = _binomial()
+    tail = (1 - confidence) / 2
+    low = brentq(lambda p: more_than(successes - 1, n, p) - tail, 0, 1) if successes else 0.0
+    high = brentq(lambda p: at_most(successes, n, p) - tail, 0, 1) if successes < n else 1.0
+    return float(low), float(high)
+
+
+def _binomial() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return the distribution function of the binomial distribution, and 1 minus it."""
+    try:  # what `scipy.stats` calls, without the half a second that importing it takes
+        from scipy.special._ufuncs import _binom_cdf, _binom_sf
+    except ImportError:
+        from scipy.stats import binom
+
+        return binom.cdf, binom.sf
+    return _binom_cdf, _binom_sf
 
 
 def unseen_share(n: int, confidence: float) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +15,7 @@ from krag_eval._utils.arrays import FloatArray, IntArray
 _RESAMPLES, _SIGNS, _WEIGHTS, _LABELS = range(4)
 # 256 kB an array: what is drawn stays in the cache of the processor. No number depends on it.
 _DRAWS_AT_ONCE = 1 << 15
+_MOST_THREADS, _WORTH_A_THREAD = 4, 1 << 21
 
 
 def resampled_sums(whole: FloatArray, rounds: int, seed: int) -> FloatArray:
@@ -27,20 +30,28 @@ def resampled_sums(whole: FloatArray, rounds: int, seed: int) -> FloatArray:
         Shape (rounds, n_columns).
     """
     n = len(whole)
-    bits = _stream(seed, _RESAMPLES)
     different, number = _different_rows(whole)
     sums = np.empty((rounds, whole.shape[1]))
-    for start, stop in _blocks(rounds, n):
-        # The upper 53 bits as a number from 0 to 1, times n: below n, and each row equally likely to 1 in 2^53 / n.
-        upper = bits.random_raw((stop - start) * n)
-        upper >>= np.uint64(11)
-        place_of = upper.view(np.int64).astype(np.float64)
-        place_of *= n * 2.0**-53
-        drawn = number.take(place_of.astype(np.int64)).reshape(-1, n)
-        times = np.empty((stop - start, len(different)))
-        for place, row_numbers in enumerate(drawn):
-            times[place] = np.bincount(row_numbers, minlength=len(different))
-        sums[start:stop] = times @ different
+
+    def draw(first: int, last: int) -> None:
+        bits = _stream(seed, _RESAMPLES).advance(first * n)
+        most = max(1, _DRAWS_AT_ONCE // max(n, 1))
+        # Allocated once: the memory of new arrays comes page by page, which takes longer than what is written into it.
+        place_of, place, drawn = np.empty((most, n)), np.empty((most, n), np.int64), np.empty((most, n), np.int64)
+        times = np.empty((most, len(different)))
+        for start, stop in _blocks(first, last, n):
+            size = stop - start
+            # The upper 53 bits as a number from 0 to 1, times n: below n, and each row equally likely to 1 in 2^53 / n.
+            upper = bits.random_raw(size * n)
+            upper >>= np.uint64(11)
+            np.multiply(upper.view(np.int64).reshape(size, n), n * 2.0**-53, out=place_of[:size])
+            np.copyto(place[:size], place_of[:size], casting="unsafe")
+            number.take(place[:size], out=drawn[:size], mode="clip")  # none is outside, and no copy is made
+            for row, row_numbers in enumerate(drawn[:size]):
+                times[row] = np.bincount(row_numbers, minlength=len(different))
+            sums[start:stop] = times[:size] @ different
+
+    _in_threads(draw, rounds, n)
     return sums
 
 
@@ -56,18 +67,22 @@ def signed_sums(whole: FloatArray, rounds: int, seed: int) -> FloatArray:
         Shape (rounds, n_columns).
     """
     n = len(whole)
-    bits = _stream(seed, _SIGNS)
     words = -(-n // 64)
     total = whole.sum(axis=0)
     different, number = _different_rows(whole)
     together = np.argsort(number, kind="stable")
-    first = np.searchsorted(number[together], np.arange(len(different)))
+    first_of = np.searchsorted(number[together], np.arange(len(different)))
     sums = np.empty((rounds, whole.shape[1]))
-    for start, stop in _blocks(rounds, n):
-        drawn = bits.random_raw((stop - start) * words).astype("<u8").view(np.uint8).reshape(stop - start, -1)
-        plus = np.unpackbits(drawn, axis=1, count=n, bitorder="little")[:, together]
-        times = np.add.reduceat(plus, first, axis=1, dtype=np.float64)
-        sums[start:stop] = 2 * (times @ different) - total
+
+    def draw(first: int, last: int) -> None:
+        bits = _stream(seed, _SIGNS).advance(first * words)
+        for start, stop in _blocks(first, last, n):
+            drawn = bits.random_raw((stop - start) * words).astype("<u8").view(np.uint8).reshape(stop - start, -1)
+            plus = np.unpackbits(drawn, axis=1, count=n, bitorder="little").take(together, axis=1)
+            times = np.add.reduceat(plus, first_of, axis=1, dtype=np.float64)
+            sums[start:stop] = 2 * (times @ different) - total
+
+    _in_threads(draw, rounds, n)
     return sums
 
 
@@ -88,7 +103,7 @@ def relabelled_sums(whole: FloatArray, rounds: int, seed: int) -> Iterator[Float
         Shape (some rounds, n_columns).
     """
     bits = _stream(seed, _LABELS)
-    for start, stop in _blocks(rounds, whole.size):
+    for start, stop in _blocks(0, rounds, whole.size):
         order = np.argsort(bits.random_raw((stop - start) * whole.size).reshape(-1, *whole.shape), axis=2)
         yield np.take_along_axis(np.broadcast_to(whole, order.shape), order, axis=2).sum(axis=1)
 
@@ -112,10 +127,21 @@ def _stream(seed: int, purpose: int) -> np.random.PCG64:
     return np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(purpose,)))
 
 
-def _blocks(rounds: int, n: int) -> Iterator[tuple[int, int]]:
+def _blocks(first: int, last: int, n: int) -> Iterator[tuple[int, int]]:
     size = max(1, _DRAWS_AT_ONCE // max(n, 1))
-    for start in range(0, rounds, size):
-        yield start, min(start + size, rounds)
+    for start in range(first, last, size):
+        yield start, min(start + size, last)
+
+
+def _in_threads(draw: Callable[[int, int], None], rounds: int, n: int) -> None:
+    """Draw all rounds, in threads where that pays: each begins in the stream where it would be after those before."""
+    n_threads = min(os.cpu_count() or 1, _MOST_THREADS, rounds * n // _WORTH_A_THREAD)
+    if n_threads < 2:
+        draw(0, rounds)
+        return
+    bounds = [rounds * thread // n_threads for thread in range(n_threads + 1)]
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(draw, bounds, bounds[1:]))
 
 
 # A double holds every whole number up to 2^53.

@@ -14,14 +14,15 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib import resources
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.errors import needing
 from krag_eval._utils.formatting import format_value, one_line
 from krag_eval._utils.objects import cached_property
@@ -31,14 +32,13 @@ from krag_eval.analysis.comparison.compare import is_lower_better
 from krag_eval.analysis.diagnosis import CAUSES
 from krag_eval.datasets import EvalSet
 from krag_eval.documents.columns import Side
-from krag_eval.documents.document import Document, read_leniently
+from krag_eval.documents.document import Document, as_document, read_leniently
 from krag_eval.documents.readers import OWN_ID
-from krag_eval.evaluation.explanation import GoldOutcome, Match, SearchOutcome, search_outcomes
-from krag_eval.evaluation.explanation import outcomes as outcomes_of
+from krag_eval.evaluation.explanation import GoldColumns, SearchOutcome, gold_columns, search_outcomes
 from krag_eval.evaluation.results import Detail
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.metrics.judgments import repeats_of
-from krag_eval.metrics.spans import Parts
+from krag_eval.metrics.spans import Parts, shared_parts
 from krag_eval.report.html.cut_offs import CAUSE_NUMBERS, cut_off_columns
 from krag_eval.report.plots import figures_of
 from krag_eval.report.records import Report, ReportedSystem
@@ -192,7 +192,7 @@ class Details:
         self._similarities: Numbered[str] = Numbered()
         self._scores: Numbered[str] = Numbered()
         self._answers = [texts.number(question.answer or None) for question in report.evalset or ()]
-        self._gold = _Columns("document", "grade", "repeat", "alternative")
+        self._gold: dict[str, list[Any]] = {}
         self._starts: list[int] = []
         self._systems = [self._read(system, is_first=not place) for place, system in enumerate(report.systems)]
 
@@ -228,38 +228,37 @@ class Details:
         )
 
     def _read(self, system: ReportedSystem, *, is_first: bool) -> dict[str, Any]:
-        outcomes = _Columns("cause", "rank", "method", "similarity")
-        held: list[Any] = []
-        evidence: list[Any] = []
-        matches = _Columns("at", "gold", "method", "similarity")
-        causes = {(miss.query_index, miss.gold_index): CAUSE_NUMBERS[miss.cause] for miss in system.diagnosis.misses}
-        missed: list[int] = []
         detail = system.detail
-        side = with_documents(detail.batch).predicted
-        ids, texts, given, starts = side.ids, side.texts, side.documents, side.offsets.tolist()
-        documents: list[int] = []
-        gold_starts, best = detail.batch.actual.offsets.tolist(), _best_ranks(detail)
-        whole = detail.batch, detail.matches, detail.judged, detail.nearest, system.diagnosis.k
-        for index, (found, gold, parts) in enumerate(outcomes_of(*whole)):
-            if is_first:
-                self._add_gold(gold)
-            places = None if best is None else best[slice(*gold_starts[index : index + 2])]
-            missed.append(self._add_outcomes(outcomes, index, gold, causes, places))
-            start, stop = starts[index : index + 2]
-            documents += map(self._documents.number, ids[start:stop], texts[start:stop], given[start:stop])
-            evidence += map(_in_units, parts, texts[start:stop])
-            held += [_in_units(one.held, one.document.text) for one in gold]
-            for match in found:
-                method = self._methods.number(match.method)
-                matches.add(start + match.rank - 1, match.gold, method, self._similarity(match))
-        self.missed.append(missed)
-        ranks = {"document": documents, "score": self._score_numbers(side), **_earned(detail)}
+        batch, matches = detail.batch, detail.matches
+        side, settings = with_documents(batch).predicted, batch.settings
+        starts, gold_starts = side.offsets.tolist(), batch.actual.offsets.tolist()
+        match_starts = np.searchsorted(matches.predicted, side.offsets).tolist()
+        gold = gold_columns(batch, matches, detail.judged, detail.nearest)
+        read_gold = functools.partial(as_document, id_key=settings.id_key, grade_key=settings.grade_key, is_gold=True)
+        golds = list(map(read_gold, batch.actual.documents)) if is_first or settings.uses_spans else []
         if is_first:
-            self._starts.append(len(self._gold["document"]))
-        if detail.batch.settings.uses_spans:
-            ranks["parts"], outcomes["parts"] = evidence, held
+            documents = self._add_gold(golds, gold, gold_starts, side)
+        else:
+            documents = self._documents.numbers(side.ids, side.texts, side.documents, itertools.repeat(False))
+        found = matches.actual - batch.actual.offsets[batch.actual.query_of(matches.actual)]
+        outcomes: dict[str, Any] = {"cause": self._causes(system, gold.is_one, gold_starts)}
+        outcomes["rank"] = _best_ranks(detail, gold.rank)
+        matched: dict[str, Any] = {"at": matches.predicted.tolist(), "gold": found.tolist()}
+        names = np.array([*matches.methods, None], dtype=object)  # the last is that of -1
+        for name, numbered, of_gold, of_matches in (
+            ("method", self._methods, names[gold.method].tolist(), names[matches.method].tolist()),
+            ("similarity", self._similarities, _printed(gold.similarity), _printed(matches.similarity)),
+        ):
+            numbers = numbered.numbers(_woven(of_gold, of_matches, gold_starts, match_starts))
+            outcomes[name], matched[name] = _apart(numbers, gold_starts, match_starts)
+        ranks: dict[str, Any] = {"document": documents, "score": self._score_numbers(side), **_earned(detail)}
+        if settings.uses_spans:
+            parts = [shared_parts(detail.judged, batch, index, system.diagnosis.k) for index in range(len(batch))]
+            held, evidence = ([one for of_query in parts for one in of_query[of_side]] for of_side in (0, 1))
+            ranks["parts"] = list(map(_in_units, evidence, side.texts))
+            outcomes["parts"] = list(map(_in_units, held, [one.text for one in golds]))
         errors = {str(query): error for query, error in system.result.errors.items()}
-        read = {"gold": outcomes, "ranks": {"start": starts, **ranks}, "matches": matches, "errors": errors}
+        read = {"gold": outcomes, "ranks": {"start": starts, **ranks}, "matches": matched, "errors": errors}
         if system.name in self._funnels:
             outcomes |= _fates(self._funnels[system.name], gold_starts)
         if system.answers:
@@ -276,34 +275,35 @@ class Details:
             columns.add(search.n_retrieved, query, self._similarities.number(search.brought))
         return {"start": [0, *itertools.accumulate(map(len, sessions))], **columns}
 
-    def _add_gold(self, gold: Sequence[GoldOutcome]) -> None:
-        self._starts.append(len(self._gold["document"]))
-        for outcome in gold:
-            grade, repeat = outcome.document.grade, outcome.repeat_of
-            self._gold.add(
-                self._documents.number(outcome.document.id, outcome.document.text, outcome.document, is_gold=True),
-                None if grade is None else f"{grade:g}",
-                NONE if repeat is None else repeat,
-                NONE if outcome.alternative_to is None else outcome.alternative_to,
-            )
+    def _add_gold(self, golds: list[Document], gold: GoldColumns, gold_starts: list[int], side: Side) -> list[int]:
+        """Add the gold documents; return the numbers of the retrieved ones, counted query by query with them."""
+        starts = side.offsets.tolist()
+        numbers = self._documents.numbers(
+            _woven([one.id for one in golds], side.ids, gold_starts, starts),
+            _woven([one.text for one in golds], side.texts, gold_starts, starts),
+            _woven(golds, side.documents, gold_starts, starts),
+            _woven([True] * len(golds), [False] * starts[-1], gold_starts, starts),
+        )
+        of_golds, documents = _apart(numbers, gold_starts, starts)
+        self._starts = gold_starts
+        self._gold = {
+            "document": of_golds,
+            "grade": [None if one.grade is None else f"{one.grade:g}" for one in golds],
+            "repeat": gold.repeat_of.tolist(),
+            "alternative": gold.alternative_to.tolist(),
+        }
+        return documents
 
-    def _add_outcomes(
-        self,
-        outcomes: _Columns,
-        index: int,
-        gold: Sequence[GoldOutcome],
-        causes: dict[tuple[int, int], int],
-        best: Sequence[int] | None,
-    ) -> int:
-        missed = 0
-        for place, outcome in enumerate(gold):
-            cause = causes.get((index, place), FOUND if outcome.is_one else NONE)
-            match = outcome.match or outcome.nearest
-            method = self._methods.number(match.method) if match else NONE
-            rank = match.rank if match else 0
-            outcomes.add(cause, best[place] or rank if best is not None else rank, method, self._similarity(match))
-            missed |= 1 << cause if 0 <= cause < FOUND else 0
-        return missed
+    def _causes(self, system: ReportedSystem, is_one: BoolArray, gold_starts: Sequence[int]) -> list[int]:
+        """Return the cause of each miss, and note those of each query."""
+        causes: list[int] = np.where(is_one, FOUND, NONE).tolist()
+        missed = [0] * (len(gold_starts) - 1)
+        for miss in system.diagnosis.misses:
+            cause = CAUSE_NUMBERS[miss.cause]
+            causes[gold_starts[miss.query_index] + miss.gold_index] = cause
+            missed[miss.query_index] |= 1 << cause
+        self.missed.append(missed)
+        return causes
 
     def _score_numbers(self, side: Side) -> list[int]:
         return [
@@ -311,8 +311,31 @@ class Details:
             for score in side.scores()
         ]
 
-    def _similarity(self, match: Match | None) -> int:
-        return NONE if match is None else self._similarities.number(format_value(match.similarity, 3))
+
+def _woven(ours: Sequence[Any], theirs: Sequence[Any], our_starts: list[int], their_starts: list[int]) -> list[Any]:
+    """Return for each query its part of one column, then that of another; where they begin is said for both."""
+    woven: list[Any] = []
+    for (start, stop), (first, last) in zip(pairwise(our_starts), pairwise(their_starts), strict=True):
+        woven += ours[start:stop]
+        woven += theirs[first:last]
+    return woven
+
+
+def _apart(woven: Sequence[Any], our_starts: list[int], their_starts: list[int]) -> tuple[list[Any], list[Any]]:
+    """Return the two columns that `_woven` joined."""
+    ours: list[Any] = []
+    theirs: list[Any] = []
+    for (start, stop), (first, last) in zip(pairwise(our_starts), pairwise(their_starts), strict=True):
+        ours += woven[start + first : stop + first]
+        theirs += woven[stop + first : stop + last]
+    return ours, theirs
+
+
+def _printed(similarities: FloatArray) -> list[str | None]:
+    """Return similarities as printed, each distinct one once; None for NaN."""
+    different, of = np.unique(similarities, return_inverse=True)
+    texts = [None if math.isnan(one) else format_value(one, 3) for one in different.tolist()]
+    return [texts[number] for number in of.tolist()]
 
 
 def _fates(funnel: Funnel, gold_starts: Sequence[int]) -> dict[str, list[Any]]:
@@ -324,15 +347,16 @@ def _fates(funnel: Funnel, gold_starts: Sequence[int]) -> dict[str, list[Any]]:
     return {"fate": fate, "fates": numbered.values()}
 
 
-def _best_ranks(detail: Detail) -> list[int] | None:
-    """Return for each gold document of sessions the best place in all that was retrieved, 0 for none; else None."""
-    if detail.sessions is None:
-        return None
-    rank, search = detail.sessions.best_places
-    rows = detail.sessions.batch.predicted.offsets
-    row = detail.sessions.offsets[detail.judged.gold_query]
-    places = np.append(np.where(rank > 0, rows[row + search] - rows[row] + rank, 0), 0)
-    return list(places[detail.judged.gold_number].tolist())
+def _best_ranks(detail: Detail, ranks: IntArray) -> list[int]:
+    """Return the rank of each gold document; in sessions the best place in all that was retrieved, if there is one."""
+    if detail.sessions is not None:
+        rank, search = detail.sessions.best_places
+        rows = detail.sessions.batch.predicted.offsets
+        row = detail.sessions.offsets[detail.judged.gold_query]
+        places = np.append(np.where(rank > 0, rows[row + search] - rows[row] + rank, 0), 0)
+        best = places[detail.judged.gold_number]
+        ranks = np.where(best > 0, best, ranks)
+    return list(ranks.tolist())
 
 
 def _in_units(parts: Parts | None, text: str | None) -> list[tuple[int, int]] | None:
@@ -510,6 +534,14 @@ class Numbered(Generic[Value]):
         """Return the number of a value, a new one for a new value; `NONE` for None."""
         return NONE if value is None else self._numbers.setdefault(value, len(self._numbers))
 
+    def numbers(self, values: Iterable[Value | None]) -> list[int]:
+        """Return the number of each value, as `number` does."""
+        column = list(values)
+        for value in dict.fromkeys(column):
+            self.number(value)
+        known: dict[Any, int] = self._numbers
+        return [known.get(value, NONE) for value in column]
+
     def values(self) -> list[Value]:
         """Return the values in the order of their numbers."""
         return list(self._numbers)
@@ -543,17 +575,25 @@ class Documents:
         self._metadata: list[int | None] = []
         self._redact = functools.cache(default_redactor())
 
-    def number(self, id_: str | None, text: str | None, document: object, *, is_gold: bool = False) -> int:
-        """Return the number of the document with this id and text; an empty text counts as none.
+    def numbers(
+        self,
+        ids: Sequence[str | None],
+        texts: Sequence[str | None],
+        documents: Iterable[object],
+        is_gold: Iterable[bool],
+    ) -> list[int]:
+        """Return the numbers of the documents with these ids and texts; an empty text counts as none.
 
         Of a gold document without metadata those of the retrieved one are taken.
         """
-        number = self._pairs.number((self.ids.number(id_), self.texts.number(text or None)))
-        is_new = number == len(self._metadata)
-        if is_new or self._metadata[number] is None:
-            metadata = self.metadata.number(_metadata_of(document, self._redact))
-            self._metadata[number : number + 1] = [None if is_gold and metadata == NONE else metadata]
-        return number
+        of_texts = self.texts.numbers([text or None for text in texts])
+        numbers = self._pairs.numbers(zip(self.ids.numbers(ids), of_texts, strict=True))
+        self._metadata += [None] * (len(self._pairs) - len(self._metadata))
+        for number, document, one_is_gold in zip(numbers, documents, is_gold, strict=False):
+            if self._metadata[number] is None:
+                metadata = self.metadata.number(_metadata_of(document, self._redact))
+                self._metadata[number] = None if one_is_gold and metadata == NONE else metadata
+        return numbers
 
     @cached_property
     def columns(self) -> dict[str, list[int]]:
