@@ -25,11 +25,15 @@ def test_the_streams_are_the_same_everywhere_and_ever() -> None:
 
 
 @pytest.mark.parametrize("draw", [resampled_sums, signed_sums])
-def test_neither_blocks_nor_other_columns_change_a_bit(draw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_neither_blocks_nor_threads_nor_other_columns_change_a_bit(draw: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Units.of(np.random.default_rng(0).random((130, 5))).whole
     once = draw(whole, 300, 1)
     for draws_at_once in (1, 130, 1000):
         monkeypatch.setattr(resampling, "_DRAWS_AT_ONCE", draws_at_once)
+        assert (draw(whole, 300, 1) == once).all()
+    with monkeypatch.context() as patch:
+        patch.setattr(resampling, "_WORTH_A_THREAD", 1)
+        patch.setattr(os, "cpu_count", lambda: 3)
         assert (draw(whole, 300, 1) == once).all()
     assert (draw(whole[:, 3:4], 300, 1)[:, 0] == once[:, 3]).all()
     assert (draw(whole, 200, 1) == once[:200]).all()
