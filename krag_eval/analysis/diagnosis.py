@@ -506,6 +506,8 @@ def _held_by_texts(
     it holds, into `alternatives`.
     """
     held = np.full(len(query), -1)
+    if not any(batch.actual.texts):
+        return held
     first, stop, shown = alternatives
     texts, form = batch.texts, batch.settings.normalize or str
     forms = functools.cache(lambda code: form(batch.unique_texts[code]) if code >= 0 else "")
@@ -569,11 +571,12 @@ def _overlap(first: str, second: str, least: int) -> int:
 
     In linear time: with the prefix function of Knuth, Morris and Pratt, once the first place that could be it is not.
     """
-    end = first[max(0, first.find(second[:least])) :]
+    start = first.find(second[:least])
+    if start < 0 or not second:
+        return 0
+    end = first[start:]
     if second.startswith(end):
         return len(end) if len(end) >= least else 0
-    if not second or not end.startswith(second[:least]):
-        return 0
     second = second[: len(end)]
     borders = [0]
     for letter in second[1:]:

@@ -34,10 +34,14 @@ def as_svg(figure: Figure, key: str, title: str, description: str, *, in_page: b
         in_page: True for a page: full width, no background, in the page's text colour and fonts. False for a file: in
             its own size, on white.
     """
-    buffer = io.StringIO()
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    buffer, ground = io.StringIO(), figure.get_facecolor()
     with style(), without_glyph_warnings():
-        ground = "none" if in_page else "white"
-        figure.savefig(buffer, format="svg", metadata={"Date": None}, facecolor=ground)
+        figure.set_facecolor("none" if in_page else "white")
+        # Not `savefig`, which draws everything once more before it.
+        FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None})  # type: ignore[no-untyped-call]
+        figure.set_facecolor(ground)
     drawn = ET.fromstring(buffer.getvalue())
     said = f"{buffer.getvalue()}\0{title}\0{description}".encode("utf-8", "replace")
     prefix = f"{key}-{hashlib.sha256(said).hexdigest()[:10]}"
