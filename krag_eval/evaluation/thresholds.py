@@ -45,7 +45,7 @@ from krag_eval.matching.settings import (
 )
 from krag_eval.metrics.judgments import judge
 from krag_eval.statistics.bootstrap import binomial_interval
-from krag_eval.statistics.checks import need_scipy
+from krag_eval.statistics.checks import check_share, need_scipy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -300,10 +300,7 @@ def calibrate(
             f"`precision` must lie between 0 and 1, got {show(precision)}: no number of pairs shows that all match. "
             "Give a share such as 0.95."
         )
-    if not 0 < check_threshold(confidence, "confidence") < 1:
-        raise InvalidInputError(
-            f"`confidence` must lie between 0 and 1, got {show(confidence)}. Give a share such as 0.95."
-        )
+    confidence = check_share("confidence", confidence)
     gold, retrieved, labels = _columns(labelled_pairs)
     scoring = make_settings(match_method=method, threshold=0.0, tokenizer=tokenizer, **settings)
     batch = read_batch(gold, retrieved, scoring)

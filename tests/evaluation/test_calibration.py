@@ -104,7 +104,7 @@ def test_a_pair_without_common_tokens_is_below_every_threshold() -> None:
         (PAIRS, {"precision": 0}, "`precision` must lie between 0 and 1, got 0"),
         (PAIRS, {"precision": 1}, "`precision` must lie between 0 and 1, got 1: no number of pairs shows that all"),
         (PAIRS, {"precision": 2}, "`precision` must be"),
-        (PAIRS, {"confidence": 1}, "`confidence` must lie between 0 and 1"),
+        (PAIRS, {"confidence": 1}, "`confidence` must be a number between 0 and 1"),
         (PAIRS, {"method": "text"}, "`method` must be one of 'rouge1', 'rouge2', 'rougeL'"),
     ],
 )

@@ -6,9 +6,8 @@ own names, which ragas ignores. A row without an `id` is numbered from 0.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from krag_eval._utils.checks import as_number, describe_type
 from krag_eval._utils.errors import InvalidInputError
@@ -23,7 +22,6 @@ from krag_eval.datasets.run import Run, RunRow
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import as_id, require_reader
 
-T = TypeVar("T")
 REFERENCE = ("reference_contexts", "reference_context_ids")
 RETRIEVED = ("retrieved_contexts", "retrieved_context_ids")
 ANSWERS = ("response", "multi_responses")  # what the system under test said
@@ -43,7 +41,7 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
     """
-    return _each(source, _question)
+    return source.each_numbered(_question)
 
 
 def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
@@ -52,7 +50,7 @@ def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
     """
-    return _each(source, _ranking)
+    return source.each_numbered(_ranking)
 
 
 def write_questions(evalset: EvalSet, writing: Writing) -> None:
@@ -79,16 +77,6 @@ def write_rankings(run: Run, writing: Writing) -> None:
         given |= {name: ranking.further.get(name) for name in ANSWERS}
         row |= {name: value for name, value in given.items() if value is not None}
     _write(rows, writing)
-
-
-def _each(source: Source, make: Callable[[Row, int | None], T]) -> Iterator[tuple[str, T]]:
-    numbers = itertools.count()
-
-    def read(row: Row) -> T:
-        number = next(numbers)
-        return make(row, None if source.rejects.is_counting_lost else number)
-
-    return source.each(read)
 
 
 def _question(row: Row, number: int | None) -> Question:

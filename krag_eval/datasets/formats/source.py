@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import itertools
 import os
 import stat
 import zlib
@@ -249,6 +250,16 @@ class Source:
                 yield from zip((place for place, _ in batch), made, strict=True)
             else:
                 yield from self.rejects.each(batch, lambda place, row: read_at(place, read, row))
+
+    def each_numbered(self, read: Callable[[Row, int | None], T]) -> Iterator[tuple[str, T]]:
+        """Yield the same, where `read` also gets the number of each row, from 0; None if it is not known."""
+        numbers = itertools.count()
+
+        def read_next(row: Row) -> T:
+            number = next(numbers)
+            return read(row, None if self.rejects.is_counting_lost else number)
+
+        return self.each(read_next)
 
     def lines(self) -> Iterator[bytes]:
         """Yield its lines, unpacked.

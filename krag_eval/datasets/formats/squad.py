@@ -14,7 +14,6 @@ Sets are written as version 2 if a question has no answer, with the ids of parag
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -119,11 +118,10 @@ def excerpt_questions(source: Source) -> Iterator[tuple[str, Question]]:
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
     """
-    numbers = itertools.count()
-    return source.each(lambda row: _question_of_excerpts(row, next(numbers), source))
+    return source.each_numbered(_question_of_excerpts)
 
 
-def _question_of_excerpts(row: Row, number: int, source: Source) -> Question:
+def _question_of_excerpts(row: Row, number: int | None) -> Question:
     references = row.get("references")
     try:
         read = parse_json(references) if isinstance(references, str) else references
@@ -133,7 +131,7 @@ def _question_of_excerpts(row: Row, number: int, source: Source) -> Question:
         raise InvalidInputError(f"`references` is {show(read, 60)}. It must be a list of excerpts.")
     spans = [Span(row["corpus_id"], one.get("start_index"), one.get("end_index"), one.get("content")) for one in read]
     fields = fields_from(row, {"id", *CHUNKING_EVALUATION})
-    row_id = row.get("id") or numbered(None if source.rejects.is_counting_lost else number)
+    row_id = row.get("id") or numbered(number)
     return Question(id=row_id, **(fields | {"question": row["question"], "gold": spans}))
 
 

@@ -15,6 +15,7 @@ from krag_eval.evaluation.answers.pairs import AnswerPairs, AnswerSettings
 from krag_eval.evaluation.answers.references import AnswerSheet, read_sheet
 from krag_eval.evaluation.answers.refusals import Refusals, RefusalTest, false_refusal, is_empty, negative_rejection
 from krag_eval.evaluation.answers.result import AnswerResult, answer_intervals
+from krag_eval.statistics.checks import check_intervals
 
 _PAIRS_AT_ONCE = 4096
 
@@ -73,6 +74,7 @@ def evaluate_answers(
         embeddings=embeddings,
         embedding_prefix=embedding_prefix,
     )
+    confidence = check_intervals(intervals)
     table = choose_answer_metrics(metrics, has_embeddings=embeddings is not None)
     refusal_test = RefusalTest(refusals)
     sheet = read_sheet(references, answers, questions)
@@ -82,7 +84,6 @@ def evaluate_answers(
     values["negative_rejection"] = negative_rejection(sheet.is_negative, is_refusal)
     values["false_refusal"] = false_refusal(sheet.is_negative, is_refusal)
     signature = "|".join(["answers:best-of", *settings.describe(), refusal_test.describe(), f"v:{__version__}"])
-    confidence = None if intervals is False else 0.95 if intervals is True else intervals
     return AnswerResult(
         signature=signature,
         values=values,
