@@ -105,7 +105,7 @@ class State:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the state as JSON can hold it."""
-        return plain_fields(self, *self.__slots__)
+        return {name: _stored(getattr(self, name)) for name in self.__slots__}
 
     @classmethod
     def from_dict(cls, record: object) -> Self:
@@ -134,6 +134,12 @@ def _sum(mine: Any, theirs: Any) -> Any:
     else:
         mine.merge(theirs)
     return mine
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _stored(inner) for key, inner in value.items()}
+    return value if isinstance(value, int) else value.to_dict()
 
 
 def _read(type_: Any, value: object, what: str, least: float = 0) -> Any:

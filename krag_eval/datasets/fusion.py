@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from krag_eval._utils.checks import as_number, check_count, describe_type
-from krag_eval._utils.errors import InvalidInputError, errors_at, show, warn
+from krag_eval._utils.errors import InvalidInputError, show, warn
 from krag_eval.datasets.run import Run, RunRow
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import as_id
@@ -153,8 +153,10 @@ def _read(number: int, rank: int, given: object) -> Document:
             f"`runs[{number}]`: rank {rank} is a list, so this is not the ranking of one query. Fuse query by query: "
             "[fuse(rankings) for rankings in zip(run_a, run_b)]."
         )
-    with errors_at(f"`runs[{number}]`: rank {rank}"):
+    try:  # not `errors_at`, which costs a quarter of the time
         return as_document(given)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"`runs[{number}]`: rank {rank}: {error}") from None
 
 
 def _fuse_runs(runs: Sequence[Run], fusion: _Fusion, name: str | None) -> Run:

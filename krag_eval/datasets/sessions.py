@@ -254,8 +254,10 @@ def _amount(row: Mapping[str, Any], name: str) -> float | None:
 def _read(place: str, given: object) -> Document:
     if isinstance(given, str):  # a text, or the id of a document
         given = Document(id=looks_like_id(given), text=given)
-    with errors_at(f"`{place}`"):
+    try:  # not `errors_at`: there are many documents
         document = given if isinstance(given, Document) else read_leniently(given)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"`{place}`: {error}") from None
     if document.id is None and document.text is None and not document.metadata:
         raise InvalidInputError(f"`{place}`: {describe_type(given)} has neither an id nor a text.")
     return document

@@ -53,9 +53,9 @@ def join_groups(group: IntArray, pairs: Iterable[tuple[int, int]]) -> IntArray:
         return name
 
     for one, other in pairs:
-        low, high = sorted((top(int(group[one])), top(int(group[other]))))
-        if low != high:
-            above[high] = low
+        first, second = top(int(group[one])), top(int(group[other]))
+        if first != second:
+            above[max(first, second)] = min(first, second)
     renamed = np.arange(len(group))
     renamed[list(above)] = [top(name) for name in above]
     return renamed[group]

@@ -168,8 +168,10 @@ class KnownTexts:
         """Add sketches of texts that were not there."""
         for unit, new in sketches.items():
             old = self.sketches.get(unit)
-            columns = new.columns if old is None else map(_append, old.columns, new.columns)
-            self.sketches[unit] = Sketches(*columns)
+            if old is not None:  # the last place, of a missing text, stays the last
+                pairs = zip(old.columns, new.columns, strict=True)
+                new = Sketches(*(np.concatenate([one[:-1], more]) for one, more in pairs))
+            self.sketches[unit] = new
         self.rows.update(zip(texts, range(len(self.rows), len(self.rows) + len(texts)), strict=True))
         self.n_bytes += sum(map(getsizeof, texts)) + _BYTES_A_TEXT * len(texts)
 
@@ -274,10 +276,6 @@ def _used(column: Any) -> tuple[Any, IntArray | None]:
     is_used[MISSING] = False
     places = np.append(np.cumsum(is_used[:MISSING]) - 1, MISSING)
     return as_strings(column.dictionary.filter(pa.array(is_used[:MISSING]))), places[codes]
-
-
-def _append(old: Any, new: Any) -> Any:
-    return np.concatenate([old[:-1], new])
 
 
 def _codes(indices: Any) -> IntArray:

@@ -202,7 +202,9 @@ def find_files(patterns: object, *, may_be_remote: bool = True, besides: Path | 
                 "Spark: krag_eval_spark.from_long."
             )
         files = _find_remote(pattern) if "://" in pattern else _find_local(pattern)
-        files = [path for path in files if "://" in path or besides is None or not _is_below(path, besides)]
+        if besides is not None:
+            own = besides.absolute()
+            files = [path for path in files if "://" in path or not Path(path).absolute().is_relative_to(own)]
         if not files:
             what = "a folder without '*.parquet' files" if Path(pattern).is_dir() else "no such file"
             raise InvalidInputError(
@@ -241,10 +243,6 @@ def _in_folder(folder: Path) -> list[str]:
 
 def _raise(error: OSError) -> None:
     raise error
-
-
-def _is_below(path: str, folder: Path) -> bool:
-    return Path(path).absolute().is_relative_to(folder.absolute())
 
 
 def _is_hidden(names: Sequence[str]) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from krag_eval._utils.checks import check_count
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, errors_at
 from krag_eval._utils.files.io import check_seal, put_in_place, refuse_link, seal_files
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
@@ -170,7 +170,8 @@ def score_logs(
             state = mine if earlier is None else scorer.merge([*earlier.states(), mine])
             if not allow_repeated_ids:
                 old = ([], []) if earlier is None else (earlier.hash_files, earlier.parts)
-                _check_repeats([*old[0], *hash_files], [*old[1], *parts])
+                if found := find_repeated([*old[0], *hash_files], [*old[1], *parts]):
+                    raise repeated(list(found)[:3], len(found))
             is_empty = not state.supply.sides["predicted"].documents
             if long_form is not None and is_empty:
                 long_form.warn_of_nothing_found()
@@ -244,10 +245,8 @@ def _long_form(
         kmax = max(one for one in cut_offs if isinstance(one, int))
     long_form = LongForm(logs, find_files(gold, may_be_remote=False), check_count("kmax", kmax), scorer.document_fields)
     joined = long_form.columns().joined
-    try:
+    with errors_at(f"{logs[0]}, joined to {long_form.gold[0]}"):
         scorer.check_schema(joined)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{logs[0]}, joined to {long_form.gold[0]}: {error}") from None
     return long_form
 
 
@@ -286,9 +285,3 @@ def _journal(
     except OSError as error:
         raise _unwritable(target, error) from error
     return KeyedJournal(folder / "journal.jsonl", LOGS_JOURNAL, settings)
-
-
-def _check_repeats(hash_files: Sequence[Path], parts: Sequence[Path]) -> None:
-    found = find_repeated(hash_files, parts)
-    if found:
-        raise repeated(list(found)[:3], len(found))

@@ -76,7 +76,8 @@ class RepeatFinder(OfOneProcess):
         """Return the fingerprints that were added more than once, ascending, and at most so many."""
         found: list[Words] = []
         for share in self._shares():
-            found.append(_repeated(share)[:at_most])
+            share.sort()
+            found.append(np.unique(share[1:][share[1:] == share[:-1]])[:at_most])
             at_most -= len(found[-1])
             if not at_most:
                 break
@@ -104,11 +105,6 @@ class RepeatFinder(OfOneProcess):
             if len(share):
                 with (Path(self._folder.name) / f"{number:03}").open("ab") as file:
                     share.tofile(file)
-
-
-def _repeated(hashes: Words) -> Words:
-    hashes.sort()
-    return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
 
 
 _ROWS_AT_ONCE = 1 << 16

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from krag_eval._utils.errors import InvalidInputError, KragEvalError
+from krag_eval._utils.errors import InvalidInputError, KragEvalError, errors_at
 from krag_eval._utils.files.io import check_seal, put_in_place, seal_files
 from krag_eval._utils.redaction import as_cause, describe_error
 from krag_eval.matching.tokens import Words
@@ -291,16 +291,10 @@ def read_batches(
                     for rows in file.iter_batches(_QUERIES_AT_ONCE, **reading):
                         batch = LocatedBatch(group, first, with_partitions(rows, path, others))
                         if not allow_repeated_ids:
-                            _check_repeats(batch)
+                            with errors_at(batch.place):
+                                check_repeats(read_query_ids(batch.rows))
                         yield batch
                         first += len(rows)
-
-
-def _check_repeats(batch: LocatedBatch) -> None:
-    try:
-        check_repeats(read_query_ids(batch.rows))
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{batch.place}: {error}") from None
 
 
 def combine(batches: Iterable[LocatedBatch]) -> Iterator[list[LocatedBatch]]:
