@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 from krag_eval._utils.formatting import format_interval, format_percent, format_seconds, format_value
+from krag_eval.analysis.comparison.compare import is_lower_better
 from krag_eval.analysis.diagnosis import FOUND
 from krag_eval.evaluation.results import detail_of
 from krag_eval.matching.id_batch import with_documents
@@ -245,6 +246,11 @@ def door(view: str = "queries", *, part: tuple[str | None, str | None] | None = 
     return f"#{view}?{urlencode(given, quote_via=quote, errors='replace')}" if given else f"#{view}"
 
 
+def worst_first(key: str, run: str | None = None, part: tuple[str | None, str | None] | None = None) -> str:
+    """Return the address of the queries behind a mean, the worst first."""
+    return door(columns=key, run=run, sort=f"{'-' if is_lower_better(key) else ''}one:{key}", part=part)
+
+
 def run_alone(name: str, n_systems: int) -> dict[str, Any]:
     """Return what `door` takes for the queries of one system, which no other one stands beside."""
     return {"run": name, "against": "nothing"} if n_systems > 1 else {}
@@ -255,13 +261,13 @@ SYSTEM = Column("system", "system", is_number=False)
 """The first column of a table with one row per system."""
 
 
-def value_cell(value: float | None) -> Cell:
-    """Return a cell with the value of a metric, a dash if it is undefined.
+def value_cell(value: float | None, door: str | None = None) -> Cell:
+    """Return a cell with the value of a metric and where its queries are, a dash if it is undefined.
 
     >>> value_cell(0.25).text, value_cell(None).text
     ('0.2500', '-')
     """
-    return Cell(value, format_value(value), None if value is not None else "quiet")
+    return Cell(value, format_value(value), *((None, door) if value is not None else ("quiet", None)))
 
 
 def heat_cell(value: float | None, door: str | None = None) -> Cell:
@@ -289,9 +295,9 @@ def number_cell(number: float | None, digits: int = 1) -> Cell:
     return Cell(number, format_value(number, digits))
 
 
-def share_cell(share: float | None) -> Cell:
-    """Return a cell with a share from 0 to 1, as a percentage."""
-    return Cell(share, format_percent(share))
+def share_cell(share: float | None, door: str | None = None) -> Cell:
+    """Return a cell with a share from 0 to 1, as a percentage; nothing is behind a 0."""
+    return Cell(share, format_percent(share), door=door if share else None)
 
 
 def seconds_cell(seconds: float | None) -> Cell:

@@ -109,8 +109,29 @@ def test_the_count_of_a_cause_is_the_number_of_queries_that_it_leads_to(page: Pa
     assert page.input_value("#krag-other") == ""
 
 
+def test_a_bar_leads_to_the_queries_that_it_stands_for(page: Page, tmp_path: Path) -> None:
+    address = write_page(tmp_path, shop(), pictures=True)
+    page.goto(address + "#causes")
+    page.locator("#figure-causes a[aria-label^='second: found'] path").click()
+    assert ids(page) == [RUSSIAN, KOREAN, ARABIC]  # the worst first
+    page.goto(address + "#comparison")
+    bar = page.locator("#figure-changes a[aria-label^='mrr@5: won']")
+    wins = int((bar.get_attribute("aria-label") or "").split()[-1])
+    bar.focus()
+    page.keyboard.press("Enter")
+    assert len(ids(page)) == wins > 0
+
+
+def test_found_is_the_queries_with_a_gold_document_that_was_found_at_any_cut_off(page: Page, two_runs: str) -> None:
+    page.goto(two_runs + door(cause="found", run="first", against="nothing", sort="place"))
+    assert ids(page) == [KOREAN, ARABIC, RUSSIAN]  # of the last one another gold document was missed
+    page.goto(two_runs + door(cause="found", run="first", against="nothing", k="1"))
+    assert ids(page) == []
+
+
 @pytest.mark.parametrize(
-    ("status", "expected"), [("failed", ["q-error"]), ("empty", ["q-none"]), ("no_gold", ["q-none"])]
+    ("status", "expected"),
+    [("failed", ["q-error"]), ("empty", ["q-none"]), ("no_gold", ["q-none"]), ("no_gold_empty", ["q-none"])],
 )
 def test_queries_that_failed_or_came_back_empty_can_be_listed(
     page: Page, two_runs: str, status: str, expected: list[str]

@@ -258,7 +258,7 @@ def test_metadata_of_documents_and_questions_can_be_seen_and_searched(page: Page
     assert lines[3] == "long\n" + "x" * (300 - len("long: ")) + "…"
     assert "secret-word-9" not in page.content()
     assert card(page, "only", 2).locator(".about").count() == 0
-    assert page.locator("#krag-query > .about summary").inner_text() == "source: 보고서.pdf; owner: Ann"
+    assert page.locator("#krag-query .about-query .about summary").inner_text() == "source: 보고서.pdf; owner: Ann"
     for text, n in (("faq.md", 1), ("ann 보고서", 1), ("bob", 0)):
         page.goto(address + f"#queries?text={text}")
         page.wait_for_timeout(200)
@@ -326,7 +326,7 @@ def test_a_query_can_be_copied_as_text(page: Page, two_runs: str) -> None:
     page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
     page.click("text=Copy as text")
     text = page.evaluate("window.copied")
-    assert text.startswith(f"Query {KOREAN}\nQuestion: 배송은 얼마나 걸리나요?\nAnswer to expect: 이틀 걸립니다.")
+    assert text.startswith(f"Query {KOREAN}\nQuestion: 배송은 얼마나 걸리나요?\nExpected answer: 이틀 걸립니다.")
     assert "Gold 1 [ko-1] (first: found at rank 2; second: found at rank 1)" in text
     assert "2. [ko-1] (relevant) 배송이 보통 이틀 걸립니다." in text
     page.evaluate("() => { navigator.clipboard.writeText = async () => { throw new Error('no'); }; }")
@@ -359,6 +359,8 @@ def test_the_answer_of_an_arabic_question_is_at_the_right(page: Page, tmp_path: 
     for part in (".answer .text", ".card .text"):
         assert page.locator(part).first.evaluate("e => getComputedStyle(e).direction") == "rtl"
         assert page.locator(part).first.evaluate("e => getComputedStyle(e).textAlign") == "start"
+    right = "(name) => document.querySelector(`#krag-query ${name}`).getBoundingClientRect().right"
+    assert page.evaluate(right, ".answer .text") == page.evaluate(right, ".question")
 
 
 def test_where_a_stage_lost_a_gold_document_is_said(page: Page, tmp_path: Path) -> None:

@@ -46,6 +46,10 @@ def texts(svg: str) -> list[str]:
 def test_there_are_no_styles_no_scripts_and_no_references_to_the_outside() -> None:
     for picture in pictures():
         for element in ET.fromstring(picture.svg).iter():
+            if element.tag == f"{SVG}a":
+                assert set(element.attrib) == {"href", "aria-label"}
+                assert element.attrib["href"].startswith("#queries?")
+                continue
             assert element.tag.removeprefix(SVG) in TAGS
             assert set(element.attrib) <= PRESENTATION | OTHERS, element.tag
             assert element.get("href", "#").startswith("#")
@@ -61,7 +65,9 @@ def test_every_reference_leads_to_an_id_and_no_id_stands_twice_in_a_page_of_all(
     for picture in pictures():
         root = ET.fromstring(picture.svg)
         own = [element.attrib["id"] for element in root.iter() if "id" in element.attrib]
-        used = set(re.findall(r"url\(#([^)]+)\)", picture.svg)) | set(re.findall(r'href="#([^"]+)"', picture.svg))
+        used = set(re.findall(r"url\(#([^)]+)\)", picture.svg)) | set(
+            re.findall(r'href="#(?!queries)([^"]+)"', picture.svg)
+        )
         assert set(own) == used | set(root.attrib["aria-labelledby"].split())
         assert all(name.startswith(f"plot-{picture.key.replace('_', '-')}-") for name in own)
         ids += own
@@ -72,7 +78,8 @@ def test_each_picture_has_a_name_and_a_description_for_those_who_cannot_see_it()
     for picture in pictures():
         root = ET.fromstring(picture.svg)
         title, desc = root[0], root[1]
-        assert (root.get("role"), root.get("aria-labelledby")) == ("img", f"{title.get('id')} {desc.get('id')}")
+        role = "group" if root.find(f".//{SVG}a") is not None else "img"
+        assert (root.get("role"), root.get("aria-labelledby")) == (role, f"{title.get('id')} {desc.get('id')}")
         assert (title.tag, title.text) == (f"{SVG}title", picture.title)
         assert (desc.tag, desc.text) == (f"{SVG}desc", clean(picture.description))
 

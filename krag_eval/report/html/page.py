@@ -181,7 +181,8 @@ class Details:
     """The gold and the retrieved documents of all queries of a report.
 
     Attributes:
-        missed: For each system and query the causes of its misses, as bits in the order of `CAUSES`.
+        missed: For each system and query the causes of its misses, as bits in the order of `CAUSES`; the bit after
+            them says that a gold document was found.
     """
 
     def __init__(self, report: Report, texts: Texts) -> None:
@@ -302,6 +303,8 @@ class Details:
             cause = CAUSE_NUMBERS[miss.cause]
             causes[gold_starts[miss.query_index] + miss.gold_index] = cause
             missed[miss.query_index] |= 1 << cause
+        for query, (start, end) in enumerate(itertools.pairwise(gold_starts)):
+            missed[query] |= (FOUND in causes[start:end]) << FOUND
         self.missed.append(missed)
         return causes
 
@@ -394,7 +397,7 @@ class _Columns(dict[str, list[Any]]):
 
 
 # The metrics shown at first: all of these for a single system, the first of these for several.
-_ALONE = ("hit_rate", "mrr", "recall", "ndcg", "session_recall", "evidence_complete", "searches_to_evidence")
+_ALONE = ("session_recall", "evidence_complete", "searches_to_evidence", "recall", "ndcg", "mrr", "hit_rate")
 _COMPARED = ("recall", "ndcg", "hit_rate", "mrr", "session_recall")
 
 

@@ -26,7 +26,7 @@ from krag_eval.report.plots.drawing import (
     shown,
 )
 from krag_eval.report.records import Report
-from krag_eval.report.sections.comparison import name_of
+from krag_eval.report.sections.comparison import changed, name_of
 from krag_eval.report.sections.overview import main_key
 from krag_eval.statistics.distributions import ValueDistribution
 from krag_eval.statistics.intervals import Sample, sample_intervals
@@ -61,7 +61,8 @@ def draw_changes(report: Report) -> Drawing | None:
     is_one = len({row.system for row in rows}) == 1
     names = [row.key if is_one else f"{row.system}, {row.key}" for row in rows]
     sizes = {"lost": [r.losses for r in rows], "tied": [r.ties for r in rows], "won": [r.wins for r in rows]}
-    figure = stacked_bars(names, sizes, _LOOKS, "queries", 0.3)
+    doors = [[changed(row, change) for row in rows] for change in ("worse", "same", "better")]
+    figure = stacked_bars(names, sizes, _LOOKS, "queries", 0.3, doors)
     texts = [[f"{change} {of[place]}" for change, of in sizes.items()] for place in range(len(rows))]
     return Drawing(figure, "Queries won, tied and lost against the baseline", describe(zip(names, texts, strict=True)))
 

@@ -32,6 +32,7 @@ from krag_eval.report.plots.drawing import (
     largest_cut_off,
     legend_height,
     legend_labels,
+    link,
     metrics_of,
     name_rows,
     quiet_axes,
@@ -41,7 +42,7 @@ from krag_eval.report.plots.drawing import (
     text_on,
     tick_labels,
 )
-from krag_eval.report.records import Report, ReportedSystem
+from krag_eval.report.records import Report, ReportedSystem, door, run_alone, worst_first
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -224,6 +225,9 @@ def _bars(axes: Axes, report: Report, number: int, metric: str, cut_offs: list[s
         label=system.name,
         **filled(colour_of(number), hatch_of(number)),
     )
+    keys = [metric + cut_off for cut_off in cut_offs]
+    said = [f"{system.name}: {_describe_value(system, key)}" for key in keys]
+    link(bars, [worst_first(key, system.name if n_bars > 1 else None) for key in keys], said)
     for x, value, cut_off in zip(at, values, cut_offs, strict=True):
         interval = system.interval(metric + cut_off)
         if value is None:
@@ -266,7 +270,8 @@ def draw_causes(report: Report) -> Drawing | None:
     words = {cause: _in_words(cause, report) for cause in COLOURS if any(one.get(cause) for one in counts)}
     names = [system.name for system in report.systems]
     parts = {word: [one.get(cause, 0) for one in counts] for cause, word in words.items()}
-    figure = stacked_bars(names, parts, [look_of_cause(cause) for cause in words], "gold documents", 0.34)
+    doors = [[door(cause=cause, **run_alone(name, len(names))) for name in names] for cause in words]
+    figure = stacked_bars(names, parts, [look_of_cause(cause) for cause in words], "gold documents", 0.34, doors)
     figure.axes[0].xaxis.get_major_locator().set_params(integer=True, nbins=8)  # type: ignore[call-arg]
     texts = [[f"{word}: {one[cause]}" for cause, word in words.items() if one.get(cause)] for one in counts]
     return Drawing(figure, "Gold documents found, and causes of misses", describe(zip(names, texts, strict=True)))
@@ -289,14 +294,17 @@ def stacked_bars(
     looks: Sequence[dict[str, Any]],
     unit: str,
     height: float,
+    doors: Sequence[Sequence[str]],
 ) -> Figure:
-    """Return a plot of one bar per name; each part of the bars has a label, a size for each name, and a look."""
+    """Return a plot of one bar per name; each part of the bars has a label, a look, and a size and a link per name."""
     with drawing(height * len(names) + 0.6 + legend_height(list(parts))) as figure:
         axes = figure.add_subplot()
         axes.set_xlim(0, max(map(sum, zip(*parts.values(), strict=True))))
         start, handles = [0] * len(names), []
-        for (label, sizes), look in zip(parts.items(), looks, strict=True):
+        for (label, sizes), look, addresses in zip(parts.items(), looks, doors, strict=True):
             handles.append(axes.barh(range(len(names)), sizes, 0.66, left=start, label=label, **look))
+            said = [f"{name}: {label} {size}" for name, size in zip(names, sizes, strict=True)]
+            link(handles[-1], addresses, said)
             write_counts(axes, sizes, start, look["color"])
             start = [left + size for left, size in zip(start, sizes, strict=True)]
         name_rows(axes, names, unit)

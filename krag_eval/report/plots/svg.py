@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
@@ -31,11 +32,13 @@ def as_svg(figure: Figure, key: str, title: str, description: str, *, in_page: b
             in one page.
         title: Its title, for screen readers.
         description: What it shows, for screen readers.
-        in_page: True for a page: full width, no background, in the page's text colour and fonts. False for a file: in
-            its own size, on white.
+        in_page: True for a page: full width, no background, in the page's text colour and fonts, with links. False for
+            a file: in its own size, on white.
     """
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
+    linked = figure.findobj(lambda artist: artist.get_url() is not None) if in_page else []
+    doors = {str(artist.get_url()): str(artist.get_label())[1:] for artist in linked}
     buffer, ground = io.StringIO(), figure.get_facecolor()
     with style(), without_glyph_warnings():
         figure.set_facecolor("none" if in_page else "white")
@@ -52,7 +55,7 @@ def as_svg(figure: Figure, key: str, title: str, description: str, *, in_page: b
             "xmlns": "http://www.w3.org/2000/svg",
             "viewBox": drawn.attrib["viewBox"],
             **({"width": "100%"} if in_page else {"width": f"{width}pt", "height": f"{height}pt"}),
-            "role": "img",
+            "role": "group" if doors else "img",  # an image has nothing inside that can be pressed
             "aria-labelledby": f"{prefix}-title {prefix}-desc",
             "direction": "ltr",
             "overflow": "visible",
@@ -66,23 +69,28 @@ def as_svg(figure: Figure, key: str, title: str, description: str, *, in_page: b
     used = (
         old
         for element in drawn.iter()
-        for value in element.attrib.values()
+        for value in (element.attrib.values() if not element.tag.endswith("}a") else ())
         for old in (_REFERENCE.findall(value) or ([value[1:]] if value.startswith("#") else []))
     )
     ids = {old: f"{prefix}-{number}" for number, old in enumerate(dict.fromkeys(used), 1)}
     for child in drawn:
-        _copy(child, root, ids, "currentColor" if in_page else INK)
+        _copy(child, root, ids, "currentColor" if in_page else INK, doors)
     return ET.tostring(root, encoding="unicode")
 
 
-def _copy(element: ET.Element, parent: ET.Element, ids: dict[str, str], ink: str) -> None:
+def _copy(element: ET.Element, parent: ET.Element, ids: dict[str, str], ink: str, doors: Mapping[str, str]) -> None:
     tag = element.tag.rpartition("}")[2]
     if tag in _DROPPED:
         return
-    copied = ET.SubElement(parent, tag, _attributes(element, ids, ink))
-    copied.text = element.text if tag in {"text", "tspan"} else None
+    if tag == "a":
+        address = element.attrib[_XLINK]
+        name = doors.get(address)
+        copied = parent if name is None else ET.SubElement(parent, "a", {"href": address, "aria-label": clean(name)})
+    else:
+        copied = ET.SubElement(parent, tag, _attributes(element, ids, ink))
+        copied.text = element.text if tag in {"text", "tspan"} else None
     for child in element:
-        _copy(child, copied, ids, ink)
+        _copy(child, copied, ids, ink, doors)
     if tag in {"g", "defs"} and not len(copied):
         parent.remove(copied)
 

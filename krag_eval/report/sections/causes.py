@@ -78,8 +78,8 @@ def _causes(diagnoses: Mapping[str, Diagnosis]) -> Table:
         for name, diagnosis in diagnoses.items():
             count = diagnosis.causes.count(cause)
             of = diagnosis.n_gold
-            at = None if cause == FOUND else door(cause=cause, **run_alone(name, len(diagnoses)))
-            row += [count_cell(count, at), share_cell(count / of if of else None)]
+            at = door(cause=cause, **run_alone(name, len(diagnoses))) if count else None
+            row += [count_cell(count, at), share_cell(count / of if of else None, at)]
         rows.append((*row, text_cell(_MEANINGS[cause])))
     return Table("causes", None, tuple(columns), tuple(rows))
 
@@ -101,7 +101,7 @@ def _by_slice(system: ReportedSystem, table: str, field: str, parts: Sequence[Sl
         counts = Counter(causes[np.isin(system.diagnosis.gold_queries, part.chosen)].tolist())
         doors = {
             cause: door(cause=cause, part=(field, part.value), **run_alone(system.name, 1 + is_named)) for cause in seen
-        } | {FOUND: None}
+        }
         rows.append((name_of(part), *(count_cell(counts[cause], doors[cause]) for cause in seen)))
     title = f"Causes by {field}" + (f": {system.name}" if is_named else "")
     columns = (Column(cause, cause, help=f"Gold documents: {_MEANINGS[cause]}") for cause in seen)

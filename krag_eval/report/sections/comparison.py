@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.formatting import UNDEFINED, format_difference, format_mean, format_p, number_of
 from krag_eval.analysis.comparison import Comparison, ComparisonRow, Outcome
-from krag_eval.analysis.comparison.compare import is_lower_better
 from krag_eval.analysis.comparison.result import describe_transitions, describe_worst, how_tested, remark
 from krag_eval.analysis.comparison.systems import Slice
 from krag_eval.analysis.funnel import FunnelSlice
@@ -27,6 +27,7 @@ from krag_eval.report.records import (
     door,
     heat_cell,
     text_cell,
+    worst_first,
 )
 
 TONES = {Outcome.BETTER: "good", Outcome.WORSE: "bad", Outcome.SAME: None, Outcome.UNRESOLVED: "quiet"}
@@ -102,19 +103,19 @@ def _row(row: ComparisonRow) -> tuple[Cell, ...]:
     interval = f"{format_difference(row.low)} to {format_difference(row.high)}"
     return (
         text_cell(row.key),
-        Cell(row.baseline_mean, format_mean(row.baseline_mean)),
-        Cell(row.mean, format_mean(row.mean)),
-        Cell(row.difference, format_difference(row.difference), door=_changed(row, "differs")),
+        Cell(row.baseline_mean, format_mean(row.baseline_mean), door=worst_first(row.key, row.baseline)),
+        Cell(row.mean, format_mean(row.mean), door=worst_first(row.key, row.system)),
+        Cell(row.difference, format_difference(row.difference), door=changed(row, "differs")),
         Cell(None, UNDEFINED, "quiet") if row.low is None else text_cell(interval),
         Cell(row.p_holm, format_p(row.p_holm)),
-        text_cell(f"{row.wins}/{row.ties}/{row.losses}"),
+        replace(text_cell(f"{row.wins}/{row.ties}/{row.losses}"), door=changed(row, "differs")),
         verdict_cell(row),
     )
 
 
-def _changed(row: ComparisonRow, change: str) -> str:
+def changed(row: ComparisonRow, change: str, part: tuple[str | None, str | None] | None = None) -> str:
     """Return the address of the queries that changed in a metric."""
-    return door(change=change, metric=row.key, columns=row.key, run=row.baseline, against=row.system)
+    return door(change=change, metric=row.key, columns=row.key, run=row.baseline, against=row.system, part=part)
 
 
 def _notes(comparison: Comparison, system: str, rows: list[ComparisonRow]) -> Iterator[str]:
@@ -173,7 +174,10 @@ def _of_one_system(
     for part in parts:
         states = [_state(system.detail.values[key], part) for key in keys]
         defined = count_cell(max((state.n_defined for state in states), default=0))
-        values = (heat_cell(state.mean, _worst_first(part, key)) for key, state in zip(keys, states, strict=True))
+        values = (
+            heat_cell(state.mean, worst_first(key, part=(field, part.value)))
+            for key, state in zip(keys, states, strict=True)
+        )
         rows.append((name_of(part), count_cell(len(part.chosen), door(part=(field, part.value))), defined, *values))
     columns = (*_columns(field), *(Column(key, key) for key in keys))
     return Table(table, f"By {field}", columns, tuple(rows))
@@ -195,17 +199,11 @@ def _of_one_key(
         n_defined = count_cell(max(s.n_defined for s in states.values()))
         row = [name_of(part), count_cell(len(part.chosen), door(part=(field, part.value))), n_defined]
         for name, state in states.items():
-            row.append(heat_cell(state.mean, _worst_first(part, key, name)))
+            row.append(heat_cell(state.mean, worst_first(key, name, (field, part.value))))
             if name in compared:
                 row += _compared(verdicts.get((name, key, field, part.value)))
         rows.append(tuple(row))
     return Table(table, f"{key} by {field}", tuple(columns), tuple(rows))
-
-
-def _worst_first(part: Slice, key: str, run: str | None = None) -> str:
-    """Return the address of the queries of a slice, the worst first."""
-    sign = "-" if is_lower_better(key) else ""
-    return door(part=(part.field, part.value), run=run, columns=key, sort=f"{sign}one:{key}")
 
 
 def _compared(row: ComparisonRow | None) -> list[Cell]:
@@ -213,7 +211,8 @@ def _compared(row: ComparisonRow | None) -> list[Cell]:
     if row is None or not row.n:
         return [EMPTY, EMPTY]
     words = "not resolved" if row.outcome is Outcome.UNRESOLVED else row.verdict
-    return [Cell(row.difference, format_difference(row.difference)), text_cell(words, TONES[row.outcome])]
+    at = changed(row, "differs", (row.field, row.value))
+    return [Cell(row.difference, format_difference(row.difference), door=at), text_cell(words, TONES[row.outcome])]
 
 
 def _columns(field: str) -> list[Column]:

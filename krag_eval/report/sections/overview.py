@@ -35,6 +35,7 @@ from krag_eval.report.records import (
     run_alone,
     text_cell,
     value_cell,
+    worst_first,
 )
 from krag_eval.report.sections.comparison import TONES, name_of
 from krag_eval.report.sections.summary import no_value_reason
@@ -42,11 +43,12 @@ from krag_eval.statistics.distributions import ValueDistribution
 from krag_eval.statistics.intervals import Sample, sample_intervals
 
 if TYPE_CHECKING:
+    from krag_eval.analysis.comparison import Comparison
     from krag_eval.analysis.comparison.systems import Slice
 
 # The first of these that a report has are its figures.
 _FIGURES = ("session_recall", "evidence_complete", "recall", "ndcg", "mrr", "hit_rate")
-_MOST_FIGURES = 5
+_LEAST_FIGURES, _MOST_FIGURES = 3, 5
 # A slice with fewer values says little about itself.
 _LEAST_VALUES = 5
 
@@ -101,11 +103,29 @@ def _verdict(report: Report) -> Cell:
         return text_cell(reason, "bad")
     if report.comparison is not None and any(row.n for row in report.comparison.rows):
         outcomes = {row.outcome for row in report.comparison.rows}
+        if len(report.comparison.systems) > 1 and not report.comparison.pairs:
+            return _verdict_of_many(report, report.comparison)
         tone = "bad" if Outcome.WORSE in outcomes else "good" if Outcome.BETTER in outcomes else None
         said = headline(report.comparison, str)
         against = ", ".join(report.comparison.systems) + f" against {report.comparison.baseline}: "
         return text_cell(f"{against if tone is None else ''}{said}.", tone)
-    return text_cell(_found(subject))
+    return text_cell(_found(subject), None if FOUND in subject.diagnosis.causes else "bad")
+
+
+def _verdict_of_many(report: Report, comparison: Comparison) -> Cell:
+    """Say which run has the best mean, and which ones are better or worse than the baseline."""
+    subject, key = subject_of(report), main_key(report)
+    said: dict[str, list[str]] = {"better": [], "worse": [], "better and worse": [], "not resolved": []}
+    for name in comparison.systems:
+        outcomes = {row.outcome for row in comparison.rows if row.system == name}
+        words = [str(outcome) for outcome in (Outcome.BETTER, Outcome.WORSE) if outcome in outcomes]
+        said[" and ".join(words) or "not resolved"].append(name)
+    parts = [f"{words}: {', '.join(names)}" for words, names in said.items() if names]
+    best = f"{subject.name} has the best {key} of {len(report.systems)} runs"
+    return text_cell(
+        f"{best}. Against {comparison.baseline}, {'; '.join(parts)}.",
+        "good" if subject.name in said["better"] else None,
+    )
 
 
 def _found(system: ReportedSystem) -> str:
@@ -151,7 +171,8 @@ def _figures(report: Report) -> Iterator[Figure]:
     wanted = [f"{name}{cut_offs[-1]}" for name in _FIGURES if f"{name}{cut_offs[-1]}" in result.tally.means]
     keys = wanted or list(dict.fromkeys(key for key in result.tally.means if key.partition("@")[0] in names))
     rows = {} if report.comparison is None else {r.key: r for r in report.comparison.rows if r.system == subject.name}
-    for key in keys[:_MOST_FIGURES]:
+    tested = [key for key in keys if key in rows]
+    for key in (tested if len(tested) >= _LEAST_FIGURES else keys)[:_MOST_FIGURES]:
         interval = interval_cell(subject.interval(key))
         row = rows.get(key)
         yield Figure(
@@ -168,9 +189,8 @@ def _valued(
 ) -> Cell:
     """Return a value, behind which the queries are, the worst first."""
     value = system.value(key)
-    sign = "-" if is_lower_better(key) else ""
     run = None if len(report.systems) == 1 else system.name
-    return Cell(value, format_value(value), door=door(columns=key, run=run, sort=f"{sign}one:{key}", part=part))
+    return Cell(value, format_value(value), door=worst_first(key, run, part))
 
 
 def _change(row: ComparisonRow) -> Cell:
@@ -194,8 +214,8 @@ def _facts(report: Report) -> Iterator[Cell]:
         of = "" if len(report.systems) == 1 else f" of {subject.name}"
         yield Cell(
             causes[cause],
-            f"Most misses{of}: {cause}, {causes[cause]} of {number_of(causes.total(), 'missed gold document')}. "
-            f"{CAUSES[cause][:1].upper()}{CAUSES[cause][1:]}.",
+            f"Most misses{of}: {cause} ({CAUSES[cause]}), {causes[cause]} of "
+            f"{number_of(causes.total(), 'missed gold document')}.",
             door=door(cause=cause, **run_alone(subject.name, len(report.systems))),
         )
     yield from _worst_slices(report)

@@ -29,6 +29,7 @@ from krag_eval.report.records import (
     share_cell,
     text_cell,
     value_cell,
+    worst_first,
 )
 
 Results = Mapping[str, EvaluationResult]
@@ -116,7 +117,8 @@ def _scores(results: Results) -> Table:
     for key in keys:
         row = [text_cell(key)]
         for name, result in results.items():
-            row.append(value_cell(result[key]) if key in result else EMPTY)
+            at = worst_first(key, name if len(results) > 1 else None)
+            row.append(value_cell(result[key], None if key.startswith("micro") else at) if key in result else EMPTY)
             if name in with_intervals:
                 row.append(interval_cell((result.intervals or {}).get(key)))
             if differ:
@@ -173,6 +175,8 @@ def _counts(results: Results) -> Table:
 
 
 def _door_of(count: str, name: str, n_systems: int) -> str | None:
+    if count == "queries":
+        return door(**run_alone(name, n_systems))
     status = {"failed": "failed", "without an answer": "no_gold"}.get(count)
     return None if status is None else door(status=status, **run_alone(name, n_systems))
 
@@ -181,7 +185,8 @@ def signatures_section(report: Report) -> Section:
     """Return the signature of every system, and the fingerprint of the evaluation set."""
     questions = report.evalset
     paragraphs = [
-        "Scores are comparable only if their signatures are equal: it has every setting that can change a score."
+        "Scores are comparable only if their signatures are equal.",
+        "A signature names every setting that can change a score.",
     ]
     if questions is not None:
         paragraphs.append(
@@ -263,8 +268,11 @@ def negatives_section(report: Report) -> Section:
     rows = []
     for system in report.systems:
         state = system.result.no_answer
-        counts = (count_cell(state.n_queries, door(status="no_gold")), count_cell(state.n_empty))
-        rows.append((text_cell(system.name), *counts, share_cell(state.empty_share), number_cell(state.mean_retrieved)))
+        alone = run_alone(system.name, len(report.systems))
+        every, empty = door(status="no_gold", **alone), door(status="no_gold_empty", **alone)
+        counts = (count_cell(state.n_queries, every), count_cell(state.n_empty, empty))
+        shares = (share_cell(state.empty_share, empty), number_cell(state.mean_retrieved))
+        rows.append((text_cell(system.name), *counts, *shares))
     paragraph = "They are excluded from all other metrics: the correct result is an empty list."
     table = Table("negatives", None, columns, tuple(rows))
     return Section("negatives", "Questions without an answer", (paragraph,), (table,))

@@ -7,11 +7,11 @@ function startControls() {
   const isPair = overview.systems.length > 1;
   const systems = overview.systems.map((name, place) => [String(place), name]);
   byId("slices").replaceChildren(...overview.slices.map(sliceSelect));
-  options(byId("cause"), [["", "all"], [ANY_MISS, "any miss"], [NO_MISS, "no miss"], ...overview.causes.map(({ key }) => [key, key])]);
-  options(byId("status"), [["", "all"], ["failed", "retrieval failed"], ["empty", "nothing retrieved"], ["no_gold", "no gold document"]]);
+  options(byId("cause"), [["", "all"], [ANY_MISS, "any miss"], [NO_MISS, "no miss"], [ANY_FOUND, "any found"], ...overview.causes.map(({ key }) => [key, key])]);
+  options(byId("status"), [["", "all"], ["failed", "retrieval failed"], ["empty", "nothing retrieved"], ["no_gold", "no gold document"], ["no_gold_empty", "no gold, nothing retrieved"]]);
   options(byId("order"), [[WORST, "worst first"], [PLACE, "as in the set"], ["", "as the columns say"]]);
   options(byId("metric"), overview.metrics.map(({ key }) => [key, key]));
-  options(byId("change"), [["", "all"], ["differs", "differs"], ["better", "got better"], ["worse", "got worse"]]);
+  options(byId("change"), [["", "all"], ["differs", "differs"], ["better", "got better"], ["worse", "got worse"], ["same", "is the same"]]);
   options(byId("one"), systems);
   options(byId("other"), [["", "nothing"], ...systems]);
   byId("keys").replaceChildren(...overview.metrics.map(({ key }) => keyBox(key)));

@@ -4,7 +4,7 @@ const state = {
   text: "",
   slices: new Map(), // field -> place among its values
   cause: "",
-  status: "", // "failed", "empty" or "no_gold"
+  status: "", // "failed", "empty", "no_gold" or "no_gold_empty"
   metric: overview.shown[0] ?? overview.metrics[0]?.key ?? null,
   of: "one", // "one", "other" or "difference"
   least: null,
@@ -22,6 +22,7 @@ const PLACE = "place";
 
 const ANY_MISS = "any";
 const NO_MISS = "none";
+const ANY_FOUND = "found";
 const EVERY = Array.from({ length: overview.n }, (_, query) => query);
 
 const EACH_SYSTEM = Array.from(overview.systems.keys());
@@ -44,6 +45,7 @@ function statusTests() {
   const tests = {
     no_gold: (query) => !overview.nGold[query],
     failed: (query) => shownSystems().some((system) => failed[system].has(query)),
+    no_gold_empty: (query) => !overview.nGold[query] && tests.empty(query),
     empty: (query) => shownSystems().some((system) => isEmpty(system, query) && !failed[system].has(query)),
   };
   return state.status ? [tests[state.status]] : [];
@@ -56,6 +58,7 @@ function isEmpty(system, query) {
 
 function causeTests() {
   if (!state.cause) return [];
+  if (state.cause === ANY_FOUND) return [(query) => shownSystems().some((system) => missedAt(system, query) & (1 << FOUND))];
   const has = (query) =>
     shownSystems().some((system) => {
       const causes = causesOf(system, query);
@@ -79,7 +82,7 @@ function rangeTests() {
 function changeTests() {
   const { change, metric, one, other } = state;
   if (!change || other === null || metric === null) return [];
-  const tests = { differs: (d) => d !== 0, better: (d) => d > 0, worse: (d) => d < 0 };
+  const tests = { differs: (d) => d !== 0, same: (d) => d === 0, better: (d) => d > 0, worse: (d) => d < 0 };
   return [
     (query) => {
       const difference = differenceOf(metric, one, other, query);

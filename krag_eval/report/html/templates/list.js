@@ -1,6 +1,5 @@
 // The list of queries: as many rows in the page as fit on the screen, however many there are.
 
-const ROW_HEIGHT = 34;
 const SPARE_ROWS = 6;
 
 const list = byId("list");
@@ -21,16 +20,18 @@ function textCell(text, attributes = {}) {
 // and its cells.
 const NARROW = matchMedia("(max-width: 44rem)");
 
-// On a phone the values come before the question.
+// On a phone a row has two lines, of which the question is the second.
+const rowHeight = () => (NARROW.matches && overview.questions !== null ? 58 : 34);
+
 function columns() {
   const made = [{ column: "id", title: overview.ids === null ? "No." : "Id", least: 7, most: LONGEST_ID, fill: (q) => textCell(idOf(q)) }];
   if (overview.questions !== null) {
-    made.push({ column: "question", title: "Question", least: 15, share: 3, fill: (q) => textCell(questionOf(q) ?? "", { lang: "" }) });
+    made.push({ column: "question", title: "Question", least: 15, share: 3, isBelow: NARROW.matches, fill: (q) => textCell(questionOf(q) ?? "", { lang: "" }) });
   }
   const gold = { column: "nGold", title: "Gold", least: 4, isNumber: true, fill: (q) => String(overview.nGold[q]) };
   const values = shownKeys().flatMap(valueColumns);
   const misses = { column: "causes", title: "Misses", least: NARROW.matches ? 9 : 14, share: 1, fill: missesCell };
-  if (NARROW.matches) return [made[0], ...values, misses, ...made.slice(1), gold];
+  if (NARROW.matches) return [made[0], ...values, misses, gold, ...made.slice(1)];
   return [...made, gold, ...values, misses];
 }
 
@@ -66,16 +67,20 @@ let shownColumns = [];
 
 function drawHead() {
   shownColumns = columns();
-  const widths = shownColumns.map(({ least, share, most = least }) => `minmax(${least}rem, ${share ? `${share}fr` : `${Math.max(least, most)}rem`})`);
+  const across = shownColumns.filter(({ isBelow }) => !isBelow);
+  const widths = across.map(({ least, share, most = least }) => `minmax(${least}rem, ${share ? `${share}fr` : `${Math.max(least, most)}rem`})`);
   list.style.setProperty("--columns", widths.join(" "));
-  list.style.setProperty("--least", `${shownColumns.reduce((sum, { least }) => sum + least, 0)}rem`);
+  list.style.setProperty("--least", `${across.reduce((sum, { least }) => sum + least, 0)}rem`);
+  list.style.setProperty("--row", `${rowHeight()}px`);
   list.setAttribute("aria-colcount", shownColumns.length);
   byId("head").replaceChildren(
     make("div", { role: "row", "aria-rowindex": 1, class: "row" }, ...shownColumns.map(headCell)),
   );
 }
 
-function headCell({ column, title, of, isNumber, fallsFirst = Boolean(isNumber) || column === "causes" }) {
+const classOf = ({ isNumber, isBelow }) => (isNumber ? "number" : isBelow ? "below" : null);
+
+function headCell({ column, title, of, isNumber, isBelow, fallsFirst = Boolean(isNumber) || column === "causes" }) {
   const { sort } = state;
   const isSorted = sort.column === column;
   const direction = !isSorted ? "none" : sort.isDescending ? "descending" : "ascending";
@@ -84,7 +89,7 @@ function headCell({ column, title, of, isNumber, fallsFirst = Boolean(isNumber) 
   const inside = button("", () => sortBy(column, fallsFirst), { title: `Sort by ${label}` });
   inside.append(make("span", { class: "name" }, isolated(title)), arrow);
   if (of) inside.append(isolated(of, { class: "of" }));
-  return make("div", { role: "columnheader", "aria-sort": direction, "data-column": column, class: isNumber ? "number" : null }, inside);
+  return make("div", { role: "columnheader", "aria-sort": direction, "data-column": column, class: classOf({ isNumber, isBelow }) }, inside);
 }
 
 function sortBy(column, fallsFirst) {
@@ -106,19 +111,19 @@ function update() {
   active = Math.max(0, shown.indexOf(query));
   drawHead();
   byId("order").value = [WORST, PLACE].includes(state.sort.column) ? state.sort.column : "";
-  rows.style.height = `${shown.length * ROW_HEIGHT}px`;
+  rows.style.height = `${shown.length * rowHeight()}px`;
   list.setAttribute("aria-rowcount", shown.length + 1);
   byId("empty").hidden = shown.length > 0;
   byId("count").textContent =
     shown.length === overview.n ? plural(overview.n, "query", "queries") : `${counted(shown.length)} of ${plural(overview.n, "query", "queries")}`;
-  list.scrollTop = Math.min(list.scrollTop, Math.max(0, active * ROW_HEIGHT));
+  list.scrollTop = Math.min(list.scrollTop, Math.max(0, active * rowHeight()));
   drawRows();
   drawMeans();
 }
 
 function drawRows() {
-  const first = Math.max(0, Math.floor(list.scrollTop / ROW_HEIGHT) - SPARE_ROWS);
-  const last = Math.min(shown.length, Math.ceil((list.scrollTop + list.clientHeight) / ROW_HEIGHT) + SPARE_ROWS);
+  const first = Math.max(0, Math.floor(list.scrollTop / rowHeight()) - SPARE_ROWS);
+  const last = Math.min(shown.length, Math.ceil((list.scrollTop + list.clientHeight) / rowHeight()) + SPARE_ROWS);
   rows.replaceChildren(...shown.slice(first, last).map((query, i) => rowOf(query, first + i)));
   list.setAttribute("aria-activedescendant", active >= first && active < last ? `krag-row-${active}` : "");
 }
@@ -127,24 +132,24 @@ function rowOf(query, place) {
   const row = make(
     "div",
     { role: "row", id: `krag-row-${place}`, class: "row", "aria-rowindex": place + 2, "aria-selected": String(place === active), "data-query": query },
-    ...shownColumns.map(({ isNumber, fill }) => make("div", { role: "gridcell", class: isNumber ? "number" : null }, fill(query))),
+    ...shownColumns.map((column) => make("div", { role: "gridcell", class: classOf(column) }, column.fill(query))),
   );
-  row.style.top = `${place * ROW_HEIGHT}px`;
+  row.style.top = `${place * rowHeight()}px`;
   return row;
 }
 
 function moveTo(place) {
   if (!shown.length) return;
   active = Math.min(shown.length - 1, Math.max(0, place));
-  const top = active * ROW_HEIGHT;
-  const room = list.clientHeight - byId("head").offsetHeight - ROW_HEIGHT;
+  const top = active * rowHeight();
+  const room = list.clientHeight - byId("head").offsetHeight - rowHeight();
   if (top < list.scrollTop) list.scrollTop = top;
   else if (top > list.scrollTop + room) list.scrollTop = top - room;
   drawRows();
 }
 
 function onKey(event) {
-  const page = Math.max(1, Math.floor(list.clientHeight / ROW_HEIGHT) - 2);
+  const page = Math.max(1, Math.floor(list.clientHeight / rowHeight()) - 2);
   const moves = { ArrowDown: active + 1, ArrowUp: active - 1, PageDown: active + page, PageUp: active - page, Home: 0, End: shown.length - 1 };
   if (event.target !== list || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key in moves) moveTo(moves[event.key]);

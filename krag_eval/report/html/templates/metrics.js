@@ -36,8 +36,7 @@ function missedAt(system, query) {
   if (state.k === null) return overview.missed[system][query];
   let bits = 0;
   for (let number = offsets[query]; number < offsets[query + 1]; number += 1) {
-    const cause = causeAt(system, query, number);
-    if (cause !== FOUND) bits |= 1 << cause;
+    bits |= 1 << causeAt(system, query, number);
   }
   return bits;
 }

@@ -102,17 +102,16 @@ function aboutQuery(query) {
   const answer = textOf(details().answers[query] ?? NONE);
   const about = overview.about === null ? null : aboutBlock(overview.about.values[overview.about.of[query]]);
   const chips = slicesOf(query).map(([field, value]) => make("li", {}, make("span", { class: "quiet" }, isolated(field), " "), isolated(value ?? "(none)")));
-  return [
-    actionsOf(query),
+  const said = [
     question === null ? null : questionBlock(question),
-    answer === null ? null : make("div", { class: "answer" }, make("h3", {}, "Answer to expect"), textBlock(answer, null)),
+    answer === null ? null : make("div", { class: "answer" }, make("h3", {}, "Expected answer"), textBlock(answer, null)),
     ...shownSystems().map((system) => answeredBlock(system, query)),
     chips.length ? make("ul", { class: "chips", "aria-label": "Slices" }, ...chips) : null,
     about,
     ...shownSystems().filter((system) => query in details().systems[system].errors).map((system) => errorOf(system, query)),
     overview.nGold[query] ? null : make("p", { class: "notice" }, "No gold document answers this query, so its metrics are not defined."),
-    valuesOf(query),
-  ].filter((part) => part !== null);
+  ];
+  return [actionsOf(query), make("div", { class: "about-query" }, make("div", {}, ...said), valuesOf(query))];
 }
 
 // The answer that a system gave, with its scores and what a judge said.
@@ -203,7 +202,7 @@ function asText(query) {
   const lines = [`Query ${idOf(query)}`];
   const say = (name, value) => value !== null && value !== undefined && lines.push(`${name}: ${value}`);
   say("Question", questionOf(query));
-  say("Answer to expect", textOf(details().answers[query] ?? NONE));
+  say("Expected answer", textOf(details().answers[query] ?? NONE));
   for (const key of shownKeys()) say(atCutOff(key), EACH_SYSTEM.map((system) => `${overview.systems[system]} ${printedValue(key, system, query)}`).join(", "));
   const rankings = shownSystems().map((system) => rankingOf(system, query));
   goldOf(query).forEach((document, i) => {
