@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -152,14 +151,26 @@ class RunFileOptions(FileOptions):
 def read_runs(
     paths: Sequence[Path], questions: EvalSet | None, files: FileOptions, *, id_key: str | None, max_bad_rows: int = 0
 ) -> dict[str, Run]:
-    """Return the runs in these files by name: the file's name, or its whole path if two files share one."""
+    """Return the runs in these files by name: the file's name, with as much of its path as tells it from the others."""
     runs: dict[str, Run] = {}
     for path in paths:
-        stem = "stdin" if str(path) == DASH else path.stem
-        names = itertools.chain([stem, str(path)], (f"{path}#{n}" for n in itertools.count(2)))
-        name = next(name for name in names if name not in runs)
+        taken = {name for other in paths if other != path for name in _names(other)}
+        own = next((name for name in _names(path) if name not in taken), str(path))
+        name = next(name for name in (own, *(f"{own}#{n}" for n in range(2, len(paths) + 1))) if name not in runs)
         runs[name] = files.run(path, questions, name=name, id_key=id_key, max_bad_rows=max_bad_rows)
     return runs
+
+
+def _names(path: Path) -> list[str]:
+    """Return what a file can be called, the shortest first.
+
+    >>> _names(Path("old/bm25/run.jsonl"))
+    ['run', 'run.jsonl', 'bm25/run', 'old/bm25/run']
+    """
+    if str(path) == DASH:
+        return ["stdin"]
+    parts = path.with_suffix("").parts
+    return [path.stem, path.name, *("/".join(parts[-n:]) for n in range(2, len(parts) + 1))]
 
 
 def names_of(metrics: Sequence[str] | None, runs: Mapping[str, Run]) -> Sequence[str] | None:

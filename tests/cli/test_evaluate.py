@@ -62,6 +62,18 @@ def test_questions_without_gold_chunks_are_named_below_the_table(run: Runner) ->
     assert "without gold documents" not in outcome.out
 
 
+def test_runs_whose_files_have_one_name_are_told_apart_by_their_folders(run: Runner) -> None:
+    for name in ("old/bm25.v1", "new/bm25.v1"):
+        Path(name).mkdir(parents=True)
+        Path(name, "run.jsonl").write_bytes(Path("run.jsonl").read_bytes())
+    Path("new/bm25.v1/other.jsonl").write_bytes(Path("run.jsonl").read_bytes())
+    files = "old/bm25.v1/run.jsonl new/bm25.v1/run.jsonl new/bm25.v1/other.jsonl new/bm25.v1/other.jsonl"
+    outcome = run(f"evaluate set.jsonl {files} --json out.json")
+    assert outcome.code == 0
+    written = json.loads(Path("out.json").read_text(encoding="utf-8"))
+    assert list(written["runs"]) == ["old/bm25.v1/run", "new/bm25.v1/run", "other", "other#2"]
+
+
 def test_several_runs_are_one_table_and_json_and_rows_go_to_files(run: Runner) -> None:
     Path("best.jsonl").write_bytes(jsonl([{"query_id": "q1", "retrieved": QUESTIONS[0]["gold"]}, *ROWS[1:]]))
     outcome = run("evaluate set.jsonl run.jsonl best.jsonl -k 1,3 --json out.json --per-query rows.jsonl")

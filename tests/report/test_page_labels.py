@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from krag_eval import EvalSet, read_evalset, write_evalset
+from krag_eval import EvalSet, Run, RunRow, read_evalset, write_evalset
 from krag_eval.report import Report, build_report
 from tests.support.command_line import Runner
 from tests.support.page_cases import ARABIC, KOREAN, from_lists, run_of, shop, write_page
@@ -86,6 +86,22 @@ def test_labels_of_the_page_change_the_evalset_through_doctor(page: Page, comman
     assert [(one.id, one.text, one.grade) for one in third.gold] == [(None, "In three days.", 0.0)]
     again = command(f"doctor new.jsonl --apply {path.name} --out newer.jsonl")
     assert again.err == "newer.jsonl: 0 of 3 questions have new labels.\n"
+
+
+def test_where_gold_has_grades_a_label_is_one_of_them(page: Page, command: Runner, tmp_path: Path) -> None:
+    gold = [{"id": "a", "text": "alpha", "grade": 3}, {"id": "b", "text": "beta", "grade": 0.5}]
+    evalset = EvalSet([{"id": "q", "gold": gold}], name="s")
+    write_evalset(evalset, "set.jsonl")
+    found = [{"id": "c", "text": "gamma"}, {"id": "b", "text": "beta"}]
+    run = Run.of("only", [RunRow.from_dict({"query_id": "q", "retrieved": found})])
+    page.goto(write_page(tmp_path, build_report({"only": run}, evalset)) + "#n=1")
+    names = page.locator("#krag-query [data-rank='1'] .labels button").all_inner_texts()
+    assert names == ["Grade 0.5", "Grade 3", "This is not gold"]
+    press(page, "[data-rank='1']", "Grade 3")
+    press(page, "[data-gold='1']", "This is not gold")
+    path = download(page, tmp_path)
+    assert command(f"doctor set.jsonl --apply {path.name} --out new.jsonl").code == 0
+    assert {one.id: one.grade for one in read_evalset("new.jsonl")[0].gold} == {"a": 3.0, "b": 0.0, "c": 3.0}
 
 
 def test_ids_under_a_key_and_documents_are_labelled_as_they_were_read(

@@ -184,10 +184,7 @@ def _door_of(count: str, name: str, n_systems: int) -> str | None:
 def signatures_section(report: Report) -> Section:
     """Return the signature of every system, and the fingerprint of the evaluation set."""
     questions = report.evalset
-    paragraphs = [
-        "Scores are comparable only if their signatures are equal.",
-        "A signature names every setting that can change a score.",
-    ]
+    paragraphs = ["Scores are comparable only if their signatures, which name all settings that matter, are equal."]
     if questions is not None:
         paragraphs.append(
             f"Evaluation set: {questions.name or 'unnamed'}, {number_of(len(questions), 'question')}, "

@@ -98,13 +98,24 @@ function labelPart(element, draw) {
   return element;
 }
 
-// Two buttons below a document; the pressed one, pressed again, takes its label back.
+// What a document can be labelled: gold or not, or with one of the grades of the set.
+let given = null;
+
+function possibleLabels() {
+  if (given !== null) return given;
+  const grades = [...new Set(details().gold.grade)].filter((grade) => Number(grade) > 0).sort((a, b) => a - b);
+  const isGraded = grades.some((grade) => grade !== "1");
+  given = [...(isGraded ? grades.map((grade) => [`Grade ${grade}`, Number(grade)]) : [["This is gold", true]]), ["This is not gold", false]];
+  return given;
+}
+
+// The buttons below a document; the pressed one, pressed again, takes its label back.
 function labelButtons(query, document) {
   if (labelling.why !== null) return null;
   if (!canLabel(document)) return make("p", { class: "labels quiet" }, `No label is possible: this document has no id${document.text === null ? " and no text" : ""}.`);
   const key = keyOfLabel(query, document);
   const of = () => labels.get(key)?.label;
-  const buttons = [["This is gold", true], ["This is not gold", false]].map(([name, label]) => {
+  const buttons = possibleLabels().map(([name, label]) => {
     const isNow = () => of() === label;
     return [button(name, () => setLabel(key, rowOfLabel(query, document, isNow() ? null : label), isNow()), { "aria-pressed": "false" }), isNow];
   });
