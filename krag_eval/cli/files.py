@@ -155,7 +155,7 @@ def read_runs(
     runs: dict[str, Run] = {}
     for path in paths:
         taken = {name for other in paths if other != path for name in _names(other)}
-        own = next((name for name in _names(path) if name not in taken), str(path))
+        own = next((name for name in _names(path) if name not in taken), _names(path)[0])
         name = next(name for name in (own, *(f"{own}#{n}" for n in range(2, len(paths) + 1))) if name not in runs)
         runs[name] = files.run(path, questions, name=name, id_key=id_key, max_bad_rows=max_bad_rows)
     return runs

@@ -178,4 +178,4 @@ def test_two_files_of_one_name_are_told_apart(run: Runner) -> None:
     Path("other/bm25.jsonl").write_bytes(Path(TWO).read_bytes())
     done(run(f"report {SET} {ONE} other/bm25.jsonl --out a.json -k 3"))
     document = json.loads(Path("a.json").read_text(encoding="utf-8"))
-    assert [system["name"] for system in document["systems"]] == ["bm25", "other/bm25.jsonl"]
+    assert [system["name"] for system in document["systems"]] == ["bm25", "other/bm25"]
