@@ -124,6 +124,22 @@ def test_the_slider_moves_the_list_the_means_and_the_open_query(page: Page, tmp_
     assert "Means over 1 listed query" in page.inner_text("#krag-means-of")
 
 
+def test_what_is_changed_right_after_a_query_was_closed_stays(page: Page, tmp_path: Path) -> None:
+    result = evaluate([["a"], ["b"]], [["a", "x"], ["x", "b"]], k=2, query_ids=["q0", "q1"])
+    page.goto(write_page(tmp_path, build_report({"only": result})))
+    page.click("#krag-rows [data-query='1']")
+    page.evaluate("""() => {
+      document.getElementById("krag-close").click();
+      const slider = document.getElementById("krag-cut-off");
+      slider.value = 1;
+      slider.dispatchEvent(new Event("input", { bubbles: true }));
+    }""")
+    page.wait_for_timeout(300)
+    assert page.locator("#krag-query").is_hidden()
+    assert page.inner_text("#krag-cut-off-value") == "1"
+    assert page.url.endswith("#queries?k=1")
+
+
 def row_of(page: Page, query: str) -> list[str]:
     """The cells of the row of a query."""
     row = page.locator("#krag-rows [role=row]").filter(has=page.get_by_text(query, exact=True))

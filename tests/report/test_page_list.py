@@ -213,10 +213,10 @@ def test_one_system_has_nothing_to_compare_with(page: Page, one_run: str) -> Non
         "Id",
         "Question",
         "Gold",
-        "hit_rate@5",
-        "mrr@5",
         "recall@5",
         "ndcg@5",
+        "mrr@5",
+        "hit_rate@5",
         "Misses",
     ]
 

@@ -63,6 +63,10 @@ let applied = null;
 
 // The controls as an address wants them; what it names in vain is said.
 function applyAddress() {
+  if (isGoingBack) {
+    isGoingBack = false;
+    writeAddress(null);
+  }
   if (location.hash === applied) return;
   applied = location.hash;
   const { view, given } = readAddress();
@@ -140,6 +144,7 @@ function chooseSort(wanted, inVain) {
 
 // What the reader changed stands in the address; of many changes that follow each other, one entry stays.
 function writeAddress(query = opened) {
+  if (isGoingBack) return;
   history.replaceState(null, "", addressOfState(query));
   applied = location.hash;
 }

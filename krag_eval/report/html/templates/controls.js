@@ -53,6 +53,12 @@ function keyBox(key) {
 
 const keyBoxes = () => byId("keys").querySelectorAll("input");
 
+// Those that the page shows at first come first.
+function chosenKeys() {
+  const chosen = Array.from(keyBoxes()).filter((box) => box.checked).map((box) => box.value);
+  return [...overview.shown.filter((key) => chosen.includes(key)), ...chosen.filter((key) => !overview.shown.includes(key))];
+}
+
 // What the page shows at first.
 function resetControls() {
   byId("controls").reset();
@@ -79,7 +85,7 @@ function readControls() {
     most: number("most"),
     one,
     other,
-    keys: Array.from(keyBoxes()).filter((box) => box.checked).map((box) => box.value),
+    keys: chosenKeys(),
   });
   offerSides();
   state.change = other === null ? "" : byId("change").value;

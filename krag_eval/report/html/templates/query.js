@@ -3,6 +3,7 @@
 const dialog = byId("query");
 let opened = null;
 let cameFromList = false;
+let isGoingBack = false; // until the browser is back at the list's address
 
 function openQuery(query) {
   if (query === undefined) return;
@@ -20,11 +21,10 @@ function stepTo(query) {
 }
 
 function closeQuery() {
-  if (cameFromList) history.back();
-  else {
-    writeAddress(null);
-    showQuery(undefined);
-  }
+  isGoingBack = cameFromList;
+  showQuery(undefined);
+  if (isGoingBack) history.back();
+  else writeAddress(null);
 }
 
 function showQuery(query) {
