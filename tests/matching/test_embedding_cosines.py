@@ -44,7 +44,9 @@ def test_no_batch_and_no_order_changes_a_bit_of_a_cosine(rows: list[list[float]]
     expected = cosines(embed(texts, Recorder(known)), left, right)
 
     order = data.draw(st.permutations(range(len(rows))))
-    shuffled = embed([texts[place] for place in order], Recorder(known), batch_size=batch_size)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("krag_eval.documents.embeddings._TEXTS_AT_ONCE", batch_size)
+        shuffled = embed([texts[place] for place in order], Recorder(known))
     back = np.argsort(order)
     one_by_one = [cosines(shuffled, back[[one]], back[[two]])[0] for one, two in zip(left, right, strict=True)]
     assert one_by_one == expected.tolist()
