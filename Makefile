@@ -306,7 +306,7 @@ house: $(READY) ## Count modules, code lines, layers and the files of one call, 
 
 .PHONY: docs
 docs: $(READY) ## Build the documentation as a site, in build/site.
-	@NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --quiet --strict --config-file docs/site/mkdocs.yml
+	@NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict --config-file docs/site/mkdocs.yml
 
 .PHONY: build
 build: $(READY) ## Build the sdist, and the wheel from the sdist, into dist/.

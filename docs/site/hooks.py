@@ -22,7 +22,7 @@ SOURCE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["p
 _ADDRESS = re.compile(rf"\]\((?:{SOURCE}/blob/main|{SOURCE.replace('github.com', 'raw.githubusercontent.com')}/main)/")
 _CELL = re.compile(r"<td\b[^>]*>.*?</td>", re.DOTALL)
 _CELL_CODE = re.compile(r"<code>([^<]+)</code>")
-_JOINT = re.compile(r"::|[/_(,]")
+_JOINT = re.compile(r"::|[/_(,]|(?<=[a-z])\.(?=[A-Za-z])|(?<=[a-z])(?=[A-Z])")
 # A picture of a report, which is there in both themes.
 _THEMED = re.compile(r"!\[([^\]]*)\]\(((?:\.\./)?img/report-[a-z-]+)-(?:light|dark)\.png\)")
 _SEARCH = 'data-md-component="search" role="dialog"'
