@@ -25,7 +25,8 @@ _MOST_MISSES = 10
 _CELL = "vertical-align:top;padding:0.25em 0.7em;border-bottom:1px solid rgba(128,128,128,0.35)"
 _LEFT = f"text-align:left;unicode-bidi:plaintext;{_CELL}"
 _RIGHT = f"text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums;{_CELL}"
-_TABLE = '<table style="border-collapse:collapse;margin:0.6em 0 1em">'
+# Without `color`, tables are black where a page has no doctype, in the dark too.
+_TABLE = '<table style="border-collapse:collapse;color:inherit;margin:0.6em 0 1em">'
 _CAPTION = "text-align:left;padding:0.25em 0.7em;font-weight:bold;unicode-bidi:plaintext"
 _QUIET = "opacity:0.7"
 _TONES = {
