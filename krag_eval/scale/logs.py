@@ -13,7 +13,7 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from krag_eval._utils.checks import check_count
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, errors_at
 from krag_eval._utils.files.io import check_seal, put_in_place, refuse_link, seal_files
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
@@ -244,10 +244,8 @@ def _long_form(
         kmax = max(one for one in cut_offs if isinstance(one, int))
     long_form = LongForm(logs, find_files(gold, may_be_remote=False), check_count("kmax", kmax), scorer.document_fields)
     joined = long_form.columns().joined
-    try:
+    with errors_at(f"{logs[0]}, joined to {long_form.gold[0]}"):
         scorer.check_schema(joined)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{logs[0]}, joined to {long_form.gold[0]}: {error}") from None
     return long_form
 
 

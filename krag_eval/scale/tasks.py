@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from krag_eval._utils.errors import InvalidInputError, KragEvalError
+from krag_eval._utils.errors import InvalidInputError, KragEvalError, errors_at
 from krag_eval._utils.files.io import check_seal, put_in_place, seal_files
 from krag_eval._utils.redaction import as_cause, describe_error
 from krag_eval.matching.tokens import Words
@@ -297,10 +297,8 @@ def read_batches(
 
 
 def _check_repeats(batch: LocatedBatch) -> None:
-    try:
+    with errors_at(batch.place):
         check_repeats(read_query_ids(batch.rows))
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{batch.place}: {error}") from None
 
 
 def combine(batches: Iterable[LocatedBatch]) -> Iterator[list[LocatedBatch]]:
