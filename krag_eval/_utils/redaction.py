@@ -347,12 +347,16 @@ def _members(holder: object) -> Iterator[tuple[object, object]]:
         elif isinstance(holder, Mapping):
             yield from holder.items()
         else:
-            private = getattr(holder, "__pydantic_private__", None)
-            yield from [*getattr(holder, "__dict__", {}).items(), *(private or {}).items()]
+            yield from [*getattr(holder, "__dict__", {}).items(), *_private(holder).items()]
             yield "__self__", getattr(holder, "__self__", None)
             yield from (item for kind in type(holder).__mro__ for item in vars(kind).items() if _ANY.search(item[0]))
     except Exception:  # noqa: BLE001 - a foreign object that cannot be looked into
         return
+
+
+def _private(holder: object) -> Mapping[str, Any]:
+    found = getattr(holder, "__pydantic_private__", None)
+    return found if isinstance(found, Mapping) else {}
 
 
 def _strings(value: object) -> Iterator[str]:
