@@ -157,6 +157,20 @@ def display_width(text: str) -> int:
     return sum(0 if _joins(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
+def clip(text: str, most: int) -> str:
+    """Return a text of at most so many characters, with an ellipsis if it goes on.
+
+    >>> clip("a long text", 7)
+    'a long…'
+    """
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def in_quotes(text: str | None, most: int = 90) -> str:
+    """Return the beginning of a text in quotation marks, on one line."""
+    return repr(clip(" ".join((text or "").split()), most))
+
+
 def shorten(text: str, width: int) -> str:
     """Shorten a text that is too wide to its beginning and its end: similar names differ at either.
 

@@ -10,11 +10,10 @@ import typer
 
 from krag_eval import InvalidInputError
 from krag_eval._utils.files.io import DASH
-from krag_eval._utils.formatting import number_of
+from krag_eval._utils.formatting import in_quotes, number_of
 from krag_eval.cli.files import FileOptions, check_free
 from krag_eval.cli.output import console, notes, print_first, print_indented, print_table, put_json
 from krag_eval.datasets import reanchoring, write_evalset
-from krag_eval.datasets.findings import shorten
 from krag_eval.datasets.formats.registry import format_to_write
 from krag_eval.datasets.formats.source import stem
 from krag_eval.datasets.reanchoring import STATUSES, Anchor, ReanchorReport, Status
@@ -99,7 +98,7 @@ def _print_lost(anchor: Anchor) -> None:
     if anchor.text is not None:
         near = " and ".join(map(repr, anchor.nearest))
         nearest = f": {near} comes nearest, with {anchor.similarity or 0:.0%} of its words." if near else ""
-        print_indented(f"{shorten(anchor.text)}{nearest}", 4)
+        print_indented(f"{in_quotes(anchor.text)}{nearest}", 4)
 
 
 def _print_documents(report: ReanchorReport) -> None:

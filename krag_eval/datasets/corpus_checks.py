@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from krag_eval.datasets.findings import Entry, Finding, find, shorten
+from krag_eval._utils.formatting import in_quotes
+from krag_eval.datasets.findings import Entry, Finding, find
 from krag_eval.datasets.passages import FOUND, Chunks, Link, Passage, find_links
 from krag_eval.datasets.question import alternatives_in
 from krag_eval.datasets.shared_text import common_letters, least_common, size_of
@@ -129,11 +130,11 @@ class _Check:
             if links:
                 place = self._chunks.place_of(chunk_id)
                 text = self._chunks.texts[place] if place >= 0 else None
-                message = f"The chunk {chunk_id!r} is now another text, {shorten(text)}.{where}"
+                message = f"The chunk {chunk_id!r} is now another text, {in_quotes(text)}.{where}"
                 yield find("changed_text", message, *gold.entries, gold_id=chunk_id, found_in=found_in)
         elif chunk_id in self.docs and not gold.is_chunk_id:
             if links and found is None:
-                message = f"The document {chunk_id!r} does not have the text {shorten(gold.passages[0].text)}."
+                message = f"The document {chunk_id!r} does not have the text {in_quotes(gold.passages[0].text)}."
                 yield find("missing_text", message, *gold.entries, gold_id=chunk_id)
         elif found is not None:
             message = f"The corpus has no chunk {chunk_id!r}.{where}"
@@ -151,7 +152,7 @@ class _Check:
             near = (
                 f" {self._ids(best)[0]!r} is nearest, with {best.similarity:.0%} of its words." if best.chunks else ""
             )
-            yield find("missing_text", f"The corpus does not have the text {shorten(text)}.{near}", *gold.entries)
+            yield find("missing_text", f"The corpus does not have the text {in_quotes(text)}.{near}", *gold.entries)
 
     def documents(self, golds: Mapping[str, _Gold]) -> Iterator[Finding]:
         """Yield a finding for each gold document that the corpus does not have."""

@@ -134,9 +134,3 @@ def find(kind: str, message: str, *entries: Entry, **fields: Any) -> Finding:
     ids = tuple(dict.fromkeys(entry.question.id for entry in entries))
     places = tuple(entry.place for entry in entries if entry.place is not None)
     return Finding(kind=kind, message=message, question_ids=ids, places=places, **fields)
-
-
-def shorten(text: str | None, most: int = 90) -> str:
-    """Return the beginning of a text in quotation marks, on one line."""
-    line = " ".join((text or "").split())
-    return repr(line if len(line) <= most else f"{line[: most - 1]}…")

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval._utils.formatting import clip
 from krag_eval.datasets.evalset import EvalSet, as_evalset
 from krag_eval.datasets.passages import FOUND, MOST_ALTERNATIVES, Chunks, Link, Passage, find_links
 from krag_eval.datasets.question import DOC_KEY, Question, alternatives_in, check_new
@@ -410,11 +411,8 @@ class ReanchorReport:
             "ok": self.ok,
             "n_questions": len(self.evalset),
             "counts": self.counts,
-            "passages": [_shown(asdict(anchor)) for anchor in self.anchors],
+            "passages": [
+                asdict(anchor) | {"text": anchor.text and clip(anchor.text, _SHOWN)} for anchor in self.anchors
+            ],
             "documents": [asdict(document) for document in self.documents],
         }
-
-
-def _shown(row: dict[str, Any]) -> dict[str, Any]:
-    text = row["text"]
-    return row if text is None or len(text) <= _SHOWN else row | {"text": text[: _SHOWN - 1] + "…"}

@@ -12,9 +12,10 @@ from krag_eval._utils.checks import check_threshold, one_of
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import StrPath, read_head
 from krag_eval._utils.files.strict_json import parse_jsonl
+from krag_eval._utils.formatting import in_quotes
 from krag_eval.datasets.corpus_checks import check_corpus
 from krag_eval.datasets.evalset import as_evalset
-from krag_eval.datasets.findings import KINDS, Entry, Finding, ValidationReport, find, shorten
+from krag_eval.datasets.findings import KINDS, Entry, Finding, ValidationReport, find
 from krag_eval.datasets.formats import native, parquet
 from krag_eval.datasets.formats.registry import open_source
 from krag_eval.datasets.formats.source import Row, Source
@@ -227,7 +228,7 @@ def _check_repeats(entry: Entry, id_key: str | None) -> Iterator[Finding]:
         own_id, form = read_leniently(document, id_key=id_key).id, normalize(document.text or "")
         forms = seen.setdefault(own_id, set())
         if form in forms or (own_id is not None and forms and "" in (form, *forms)):
-            repeated.append(f"{own_id!r}" if own_id is not None else f"{shorten(document.text)}")
+            repeated.append(f"{own_id!r}" if own_id is not None else f"{in_quotes(document.text)}")
         forms.add(form)
     for name in ("gold_chunk_ids", "gold_doc_ids"):
         given = (entry.row or {}).get(name)
@@ -293,7 +294,7 @@ def _check_texts(
 
 
 def _same_text(same: list[Entry], id_key: str | None) -> Finding:
-    text = shorten(same[0].question.question)
+    text = in_quotes(same[0].question.question)
     if len({_gold_of(entry.question, id_key) for entry in same}) > 1:
         message = f"{text} has different gold in {_named(same)}. Only one of them can be right, or both together."
         return find("conflicting_gold", message, *same)
@@ -311,7 +312,7 @@ def _near(group: list[Entry], id_key: str | None) -> Iterator[Finding]:
     for alike in by_answer.values():
         if len(alike) > 1:
             gold = "the same gold" if len({_gold_of(e.question, id_key) for e in alike}) == 1 else "different gold"
-            same = f"the same answer ({shorten(alike[0].question.answer, 30)}) and " if all(answers) else ""
+            same = f"the same answer ({in_quotes(alike[0].question.answer, 30)}) and " if all(answers) else ""
             yield find("near_duplicate", f"{_texts(alike)}: nearly the same words, {same}{gold}.", *alike)
     if len(by_answer) > 1:
         yield find("similar_question", f"{_texts(group)}: nearly the same words, different answers.", *group)
@@ -336,7 +337,7 @@ def _named(entries: Iterable[Entry]) -> str:
 
 
 def _texts(entries: Iterable[Entry]) -> str:
-    return _enumerate([shorten(entry.question.question) for entry in entries])
+    return _enumerate([in_quotes(entry.question.question) for entry in entries])
 
 
 def _enumerate(names: list[str]) -> str:

@@ -10,7 +10,7 @@ from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import Document, as_document
-from krag_eval.evaluation.results import Detail, EvaluationResult
+from krag_eval.evaluation.results import Detail, EvaluationResult, detail_of
 
 Texts = Sequence[str | None]
 
@@ -92,9 +92,7 @@ def to_deepeval_rows(
 def _detail(result: object, what: str) -> Detail:
     if not isinstance(result, EvaluationResult):
         raise InvalidInputError(f"`{what}` takes a result of `evaluate`, got {describe_type(result)}.")
-    if result.detail is None:
-        raise InvalidInputError(f"This result was streamed and kept no documents for `{what}`. Use `evaluate` for it.")
-    return result.detail
+    return detail_of(result, f"`{what}` is not available")
 
 
 def _retrieved(kept: Detail) -> list[list[Document]]:

@@ -10,6 +10,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 
 from krag_eval._utils.checks import check_count, check_seconds, describe_type
 from krag_eval._utils.errors import InvalidInputError, KragEvalError, show
+from krag_eval._utils.formatting import in_quotes
 from krag_eval._utils.objects import OfOneProcess
 from krag_eval._utils.redaction import Redactor
 from krag_eval.llm.calling import Caller, Counting, ModelCounters, Reply, TimeLimit
@@ -109,7 +110,7 @@ class LanguageModel(OfOneProcess):
     def _read(self, reply: Reply, schema: Mapping[str, Any] | None) -> str | dict[str, Any]:
         text = self._redact(reply.text)
         if reply.is_filtered:
-            raise NoAnswerError(f"{self.name} refused: {_short(text)}", "refused", text)
+            raise NoAnswerError(f"{self.name} refused: {in_quotes(text, 120)}", "refused", text)
         if schema is None:
             return reply.text if reply.parsed is None else str(dict(reply.parsed))
         problem = "it contains no JSON object"
@@ -120,12 +121,12 @@ class LanguageModel(OfOneProcess):
             problem = self._redact(wrong) if problem == "it contains no JSON object" else problem
         if problem == "it contains no JSON object":
             if reply.sounds_refusing:
-                raise NoAnswerError(f"{self.name} refused: {_short(text)}", "refused", text)
+                raise NoAnswerError(f"{self.name} refused: {in_quotes(text, 120)}", "refused", text)
             if not text.strip():
                 problem = "it is empty"
         if reply.is_cut_off:
             problem += " (it was cut off at the model's token limit)"
-        raise NoAnswerError(f"{problem}: {_short(text)}" if text.strip() else problem, "bad_json", text)
+        raise NoAnswerError(f"{problem}: {in_quotes(text, 120)}" if text.strip() else problem, "bad_json", text)
 
     def _reply(self, prompt: str, schema: Mapping[str, Any] | None) -> Reply:
         retrying = Retrying(
@@ -227,8 +228,3 @@ def as_language_model(
 def _check_prompt(prompt: object) -> None:
     if not isinstance(prompt, str) or not prompt.strip():
         raise InvalidInputError(f"`prompt` must be a text that is not blank, got {show(prompt)}.")
-
-
-def _short(text: str) -> str:
-    words = " ".join(text.split())
-    return repr(words if len(words) <= 120 else words[:119] + "…")

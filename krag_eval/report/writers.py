@@ -21,7 +21,7 @@ from typing import Any
 from krag_eval._utils.checks import check_kind, check_path
 from krag_eval._utils.errors import InvalidInputError, did_you_mean
 from krag_eval._utils.files.io import DASH, is_standard, write_atomically
-from krag_eval._utils.formatting import one_line
+from krag_eval._utils.formatting import clip, one_line
 from krag_eval._utils.serialization import json_text
 from krag_eval._utils.version import __version__
 from krag_eval.report.records import (
@@ -101,12 +101,10 @@ def _rows(system: ReportedSystem, slices: dict[str, list[list[str]]], keys: Sequ
 def csv_line(cells: Sequence[str | float | int | None]) -> str:
     """Return a line of CSV; strings are cut to the longest cell, and none of them is a formula."""
     buffer = io.StringIO()
-    csv.writer(buffer).writerow([_shortened(neutralise(cell)) if isinstance(cell, str) else cell for cell in cells])
+    csv.writer(buffer).writerow(
+        [clip(neutralise(cell), LONGEST_CELL) if isinstance(cell, str) else cell for cell in cells]
+    )
     return buffer.getvalue()
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
 
 
 def neutralise(text: str) -> str:

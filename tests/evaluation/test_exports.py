@@ -172,7 +172,7 @@ def test_an_answer_that_is_not_known_is_left_out_of_its_row() -> None:
 
 @pytest.mark.parametrize("rows_of", [to_ragas_rows, to_deepeval_rows])
 def test_a_result_without_its_documents_is_told(rows_of: Any) -> None:
-    with pytest.raises(InvalidInputError, match="streamed and kept no documents"):
+    with pytest.raises(InvalidInputError, match="streamed and kept no queries"):
         rows_of(evaluate_stream(iter([(["a"], ["a"])])))
     with pytest.raises(InvalidInputError, match="takes a result of `evaluate`, got a dict"):
         rows_of({"recall@5": 1.0})

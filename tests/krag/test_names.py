@@ -42,7 +42,7 @@ def instances() -> dict[str, Any]:
 
 
 def not_there() -> list[str]:
-    section = PAGE.read_text(encoding="utf-8").partition("\n## What is not there\n")[2].partition("\n## ")[0]
+    section = PAGE.read_text(encoding="utf-8").partition("\n## What is missing\n")[2].partition("\n## ")[0]
     return re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", section)))
 
 

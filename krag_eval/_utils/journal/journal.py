@@ -157,8 +157,7 @@ class Journal:
                 if not lock(handle):
                     raise InvalidInputError(
                         f"{self.path}: another {self._kind.what} is writing to it. Wait until it is done, or give "
-                        "another "
-                        "path."
+                        "another path."
                     )
                 if os.path.samestat(os.fstat(handle), self.path.stat()):
                     return handle
@@ -270,8 +269,7 @@ class Journal:
     def _unwritable(self, error: Exception) -> InvalidInputError:
         return InvalidInputError(
             f"{self.path}: cannot be written ({io.reason_of(error)}). The rows written so far are safe: free some "
-            "space, "
-            "or check the folder, and run again to resume."
+            "space, or check the folder, and run again to resume."
         )
 
 

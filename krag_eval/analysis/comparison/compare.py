@@ -23,7 +23,6 @@ from krag_eval.analysis.comparison.systems import (
     check_comparable,
     check_systems,
     score,
-    score_repeats,
     slices_of,
     split_repeated,
     with_repeats,
@@ -186,7 +185,8 @@ def compare(
         metrics = COMPARED_OF_SESSIONS
     scoring = {"k": k, "metrics": metrics, "level": level, "doc_key": doc_key, "proxy": proxy, "n_jobs": n_jobs}
     scored = score(given, questions, missing, scoring | settings)
-    further = score_repeats(repeats, questions, missing, scoring | settings)
+    again = [{name: run} for name, of_system in repeats.items() for run in of_system]
+    further = [system for one in again for system in score(one, questions, missing, scoring | settings)]
     check_comparable([*scored, *further], questions)
     scored = [with_repeats(system, [one for one in further if one.name == system.name]) for system in scored]
     chosen = _choose_keys(_shared_keys(scored), keys)

@@ -52,7 +52,10 @@ def check_systems(
             f"The systems must be a mapping from names to runs or results, got {describe_type(systems)}. "
             'Write {"bm25": run1, "hybrid": run2}.'
         )
-    systems = {name: _as_system(name, system) for name, system in systems.items()}
+    systems = {  # rankings by query, as of ranx and pytrec_eval, are a run
+        name: given if isinstance(given, (Run, EvaluationResult)) or by_query(given) is None else as_run(given, name)
+        for name, given in systems.items()
+    }
     for name, system in systems.items():
         if not isinstance(system, (Run, EvaluationResult)):
             raise InvalidInputError(
@@ -72,12 +75,6 @@ def check_systems(
             f"They are: {', '.join(systems)}."
         )
     return systems, baseline
-
-
-def _as_system(name: str, given: Any) -> Any:
-    """Return rankings by query, as of ranx and pytrec_eval, as a run; anything else as it is."""
-    is_system = isinstance(given, (Run, EvaluationResult))
-    return as_run(given, name) if not is_system and by_query(given) is not None else given
 
 
 def score(
@@ -125,15 +122,6 @@ def split_repeated(systems: object) -> tuple[object, Repeats]:
         if isinstance(given, (list, tuple)) and given and all(isinstance(run, (Run, EvaluationResult)) for run in given)
     }
     return {**systems, **{name: runs[0] for name, runs in lists.items()}}, {n: runs[1:] for n, runs in lists.items()}
-
-
-def score_repeats(
-    repeats: Repeats, questions: EvalSet | None, missing: str, scoring: Mapping[str, Any]
-) -> list[System]:
-    """Return the further runs of each system with their scores; see `score`."""
-    return [
-        s for name, runs in repeats.items() for run in runs for s in score({name: run}, questions, missing, scoring)
-    ]
 
 
 def with_repeats(first: System, further: Sequence[System]) -> System:

@@ -16,7 +16,7 @@ from krag_eval._utils.checks import check_kind, describe_type
 from krag_eval._utils.errors import InvalidInputError, errors_at
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.files.strict_json import dump_json, read_jsonl
-from krag_eval._utils.formatting import number_of, one_line
+from krag_eval._utils.formatting import clip, number_of, one_line
 from krag_eval._utils.journal.journal import lock
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval.datasets import EvalSet, Question, as_evalset
@@ -182,7 +182,8 @@ class NearQuestions(_Finding):
 
     def __str__(self) -> str:
         return " | ".join(
-            one_line(f"{query_id}: {_cut(text)}") for query_id, text in zip(self.query_ids, self.questions, strict=True)
+            one_line(f"{query_id}: {clip(' '.join(text.split()), 60)}")
+            for query_id, text in zip(self.query_ids, self.questions, strict=True)
         )
 
 
@@ -273,11 +274,6 @@ def plain(document: Document) -> dict[str, Any]:
     """Return a document for a row: its id, text and metadata, if it has them."""
     row = {"id": document.id, "text": document.text, "metadata": dict(document.metadata)}
     return {name: value for name, value in row.items() if value not in (None, {})}
-
-
-def _cut(text: str, most: int = 60) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def write_queue(
