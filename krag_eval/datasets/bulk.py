@@ -35,6 +35,9 @@ def without_collector() -> Iterator[None]:
     try:
         yield
     finally:
+        if not gc.get_freeze_count():  # what was read becomes old without being looked at
+            gc.freeze()
+            gc.unfreeze()
         if was_enabled:
             gc.enable()
 
@@ -132,7 +135,7 @@ def _mappings(values: Sequence[Any]) -> Sequence[dict[str, Any]] | None:
 
 def _numbers(values: Sequence[Any]) -> Sequence[float | None]:
     """Return the values as floats; None where one is no number."""
-    return values if set(map(type, values)) == {float} else list(map(as_number, values))
+    return values if set(map(type, values)) <= {float, type(None)} else list(map(as_number, values))
 
 
 def _each_empty(rows: Rows) -> list[dict[str, Any]]:

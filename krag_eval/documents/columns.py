@@ -225,10 +225,7 @@ class Side:
             if len(self._documents) == self.offsets[-1]:
                 self._rows = ()
         with contextlib.suppress(Exception):  # the careful way says which document it was
-            try:
-                found = read_by_type(documents, Reader.read_ids, self._id_key)
-            except TypeError:
-                found = read_by_type(split_pairs(documents)[0], Reader.read_ids, self._id_key)
+            found = _read_in_parts(documents, Reader.read_ids, self._id_key)
             if None not in found:
                 return found
         stop = start + len(documents)
@@ -413,11 +410,10 @@ class Side:
             start: The position of the first document.
             stop: The position after the last one.
         """
-        documents = self._pairs[0][start:stop]
         with contextlib.suppress(Exception):  # the careful loop below says which document it was
-            return read_by_type(documents, read_all, *arguments)
+            return _read_in_parts(self.documents[start:stop], read_all, *arguments)
         column = []
-        for position, document in enumerate(documents, start):
+        for position, document in enumerate(self._pairs[0][start:stop], start):
             reader = self._reader_of(position)
             try:
                 column.append(read_one(reader, document, *arguments))
@@ -463,6 +459,18 @@ class Side:
     def _place_of(self, query: int, rank: int) -> str:
         query += self.first_query
         return f"`{self.name}[{query}][{rank}]` (query {query}, rank {rank + 1})"
+
+
+def _read_in_parts(documents: list[Any], read_all: Callable[..., Any], *arguments: object) -> list[Any]:
+    """Return the values of documents, or of those in pairs; some are read at a time."""
+    column = []
+    for first in range(0, len(documents), _READ_AT_ONCE):
+        part = documents[first : first + _READ_AT_ONCE]
+        try:
+            column += read_by_type(part, read_all, *arguments)
+        except TypeError:  # no tuple is a document
+            column += read_by_type(split_pairs(part)[0], read_all, *arguments)
+    return column
 
 
 def _may_have_needs(rows: list[Any]) -> bool:

@@ -437,28 +437,42 @@ def _own_ids(documents: list[Any]) -> list[Any]:
     return [document.id for document in documents]
 
 
-# What these of LlamaIndex return is a field, which is read faster without them.
+# What these of LlamaIndex return is a field, or what the node inside returns; both are read faster without them.
 _STORED = {"BaseNode.node_id": "id_", "TextNode.get_content": "text"}
+_OF_NODE_INSIDE = {"NodeWithScore.node_id", "NodeWithScore.get_content", "NodeWithScore.metadata"}
 
 
 @functools.lru_cache(maxsize=1024)
 def _stored_field(type_: Any, name: str) -> str | None:
-    """Return the field that holds what a method or property of a node returns; None if there may be none."""
+    """Return the field that holds what a method or property of a node returns; None if there may be none.
+
+    `"node"` is the field of a node that returns the same.
+    """
+    fields = _all_fields(type_) or ()
+    if name in fields:
+        return name
     found = getattr(type_, name)
     function: Any = found.fget if isinstance(found, property) else found
-    is_theirs = getattr(function, "__module__", None) == "llama_index.core.schema"
-    field = _STORED.get(function.__qualname__) if is_theirs else None
-    return field if field in (_all_fields(type_) or ()) else None
+    if getattr(function, "__module__", None) != "llama_index.core.schema":
+        return None
+    field = "node" if function.__qualname__ in _OF_NODE_INSIDE else _STORED.get(function.__qualname__)
+    return field if field in fields else None
 
 
 def _read_nodes(name: str, read: Callable[[Any], Any], nodes: list[Any]) -> list[Any]:
-    type_: Any = type(nodes[0])
-    field = _stored_field(type_, name) if _are_all(type_, nodes) else None
-    return list(map(read, nodes)) if field is None else [node.__dict__[field] for node in nodes]
+    type_: Any = type(nodes[0]) if nodes else None
+    field = _stored_field(type_, name) if nodes and _are_all(type_, nodes) else None
+    if field == "node":
+        return _read_nodes(name, read, [scored.node for scored in nodes])
+    return list(map(read if field is None else operator.attrgetter(field), nodes))
 
 
 def _read_scored_nodes(name: str, read: Callable[[Any], Any], documents: list[Any]) -> list[Any]:
     return _read_nodes(name, read, [document.node for document in documents])
+
+
+def _node_metadata(nodes: list[Any]) -> list[Any]:
+    return list(map(_as_mapping, _read_nodes("metadata", _metadata, nodes)))
 
 
 # Where a document says that its text begins, and, with it, where it ends; else as many characters later as it has.
@@ -538,6 +552,7 @@ _LLAMA_INDEX_NODE = Reader(
     framework="LlamaIndex",
     texts=partial(_read_nodes, *_NODE_TEXT),
     ids=partial(_read_nodes, *_NODE_ID),
+    all_metadata=_node_metadata,
 )
 _LLAMA_INDEX_SCORED = Reader(
     _scored_node_text,

@@ -80,7 +80,9 @@ class Sketches:
 
     def most_shared(self, first: IntArray, second: IntArray) -> IntArray:
         """Return an upper bound of the number of units that the texts `first[i]` and `second[i]` share, for each i."""
-        counts = np.bitwise_count(self.bits[first] & self.bits[second]).view(np.uint64)  # at most 64 in each byte
+        common = self.bits.take(first, axis=0)  # half of the time of `self.bits[first]`
+        common &= self.bits.take(second, axis=0)
+        counts = np.bitwise_count(common).view(np.uint64)  # at most 64 in each byte
         counts = (counts & _BYTE_PAIRS) + ((counts >> np.uint64(8)) & _BYTE_PAIRS)
         n_common = (functools.reduce(np.add, counts.T) * _SUM_LANES) >> np.uint64(48)
         bound: IntArray = n_common.astype(np.int64) + np.minimum(self.without_bit[first], self.without_bit[second])
@@ -173,12 +175,14 @@ def overlap(
     Raises:
         TooLongError: Two texts have more pairs of tokens than the limit `token_pairs`.
     """
-    texts, places = np.unique(np.concatenate([first, second]), return_inverse=True)
-    left, right = places[: len(first)], places[len(first) :]
-    units = _units(tokens.numbered(texts), kind)
+    used = np.zeros(len(lengths), dtype=bool)  # sorting all numbers would take a tenth of a sweep
+    used[first] = used[second] = True
+    places = np.cumsum(used) - 1
+    left, right = places[first], places[second]
+    units = _units(tokens.numbered(np.flatnonzero(used)), kind)
     shared = np.zeros(len(first), dtype=np.int64)
     undecided = np.arange(len(first))
-    if len(first) >= _PAIRS_A_TEXT * len(np.unique(left)) and (features := _features(units)) is not None:
+    if len(first) >= _PAIRS_A_TEXT * n_different(left) and (features := _features(units)) is not None:
         undecided = _possible(features, left, right, needed)
         counted = _shared_units(features, left[undecided], right[undecided])
         if kind != "rougeL":
@@ -210,6 +214,11 @@ def overlap(
         else:
             shared[pair] = _long_subsequence(*common, int(needed[pair]))
     return shared
+
+
+def n_different(numbers: IntArray) -> int:
+    """Return how many of these numbers are different."""
+    return int(np.count_nonzero(np.bincount(numbers)))
 
 
 def _units(tokens: NumberedTokens, kind: str) -> NumberedTokens:
@@ -305,7 +314,7 @@ def _shared_units(units: NumberedTokens, first: IntArray, second: IntArray) -> I
         flagged, others = of_text[int(first[group[0]])], second[group]
         flags[flagged] = 1
         ends = np.cumsum(lengths[others])
-        looked_up = flags[np.concatenate([of_text[other] for other in others.tolist()])]
+        looked_up = flags.take(np.concatenate([of_text[other] for other in others.tolist()]))
         shared[group] = np.add.reduceat(looked_up, ends - lengths[others])
         flags[flagged] = 0
     return shared

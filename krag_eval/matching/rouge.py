@@ -15,7 +15,7 @@ from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.limits import shown, to_allow
 from krag_eval.matching.batch import Batch, Found
-from krag_eval.matching.overlap import UNIT_OF, TooLongError, overlap
+from krag_eval.matching.overlap import UNIT_OF, TooLongError, n_different, overlap
 
 # The bound is compared with a little slack: it must hold whatever the last bit of a quotient does.
 _SLACK = 1e-9
@@ -77,7 +77,7 @@ def pairs_above(batch: Batch, kind: str, threshold: float) -> Found:
 def _texts_recur(waiting: list[tuple[IntArray, ...]]) -> bool:
     """Return whether the waiting pairs are of few texts, which are better numbered once for all of them."""
     gold, retrieved = (np.concatenate([pairs[side] for pairs in waiting]) for side in (2, 3))
-    return len(np.unique(gold)) + len(np.unique(retrieved)) < len(gold)
+    return n_different(gold) + n_different(retrieved) < len(gold)
 
 
 def _possible(n_gold: IntArray, n_retrieved: IntArray, threshold: float, measure: str) -> BoolArray:

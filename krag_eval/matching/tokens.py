@@ -88,6 +88,8 @@ class TokenTable:
 
     def hashed(self) -> Iterator[HashedTokens]:
         """Yield the hashed tokens of all texts, some thousand texts at a time."""
+        if self._kept is not None:  # all texts in one call, between which Kiwi's threads would have nothing to do
+            self._tokenize(list(range(len(self))))
         for start, stop in self._chunks():
             ascii_texts, others = self._split(np.arange(start, stop))
             if len(ascii_texts):

@@ -18,7 +18,7 @@ from krag_eval.datasets import bulk
 
 IDS = st.sampled_from(["a", "b", "д", 7, "", None, True, 1.5])
 TEXTS = st.sampled_from(["plain", 'a ":b', "foo : bar", " :", "\u2028\x85", "\ud800", "1e999", 3])
-NUMBERS = st.sampled_from([0, 1, 0.5, -1, 10**400, 1e300, "x", None, True])
+NUMBERS = st.sampled_from([0, 1, 0.5, -1, 2**63, 2**64 + 1, 10**400, 1e300, "x", None, True])
 METADATA: st.SearchStrategy[object] = st.sampled_from(
     [{"source": "s"}, {"id": "m"}, {"deep": {"list": [1, {"x": 2}]}}, {}, [], None]
 )
@@ -49,10 +49,22 @@ DAMAGE: dict[str, Callable[[str], str]] = {
     "infinite": lambda line: line[:-1] + ', "further": [1, {"x": -1e999}]}',
     "not a number": lambda line: line[:-1] + ', "further": NaN}',
     "long integer": lambda line: line[:-1] + ', "further": ' + "1" * 5000 + "}",
+    "integer of 65 bits": lambda line: line[:-1] + f', "further": {2**64 + 1}}}',
+    "integer below 64 bits": lambda line: line[:-1] + f', "further": [{-(2**63) - 1}]}}',
+    "escaped half of a pair": lambda line: line[:-1] + ', "further": "\\ud800"}',
     "deep": lambda line: line[:-1] + ', "further": ' + "[" * 200 + "]" * 200 + "}",
     "deeper than the stack": lambda line: line[:-1] + ', "further": ' + "[" * 9000 + "]" * 9000 + "}",
     "empty": lambda line: "",
 }
+
+
+@pytest.fixture(params=["json", "orjson"], autouse=True)
+def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read with the parser of Python, and with orjson where it is installed."""
+    if request.param == "json":
+        monkeypatch.setattr(strict_json, "_orjson_loads", lambda: None)
+    else:
+        pytest.importorskip("orjson", reason="needs orjson (pip install orjson)")
 
 
 def _outcome(read: Any, path: Path) -> object:

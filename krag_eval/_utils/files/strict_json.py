@@ -8,6 +8,7 @@ like any other.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
@@ -31,6 +32,7 @@ _PIECE = re.compile(rf'(?:[^"]++|{_STRING.pattern}){{1,20000}}+', re.DOTALL)
 _SPACED_COLONS = (" :", "\t:", "\n:", "\r:")
 _SPACED_COLON = re.compile(rb'"[ \t\n\r]+:')
 _LINE_ENDS = {"", "\n", "\r\n"}
+_LARGEST = 2.0**63
 _BATCH, _BATCH_SIZE = 256, 1 << 16
 T = TypeVar("T")
 
@@ -79,7 +81,7 @@ def _check_size(text: str) -> None:
 def parse_lines(lines: Sequence[bytes]) -> list[dict[str, Any]] | None:
     """Return the object on each line; None if a line must be looked at by itself.
 
-    This reads no line that `parse_json` refuses, and reads every line as it does, in half of the time.
+    This reads no line that `parse_json` refuses, and reads every line as it does, in half of the time or less.
     """
     if max(map(len, lines)) > limit("values"):
         return None
@@ -88,23 +90,47 @@ def parse_lines(lines: Sequence[bytes]) -> list[dict[str, Any]] | None:
     before_colons = codes[np.flatnonzero(codes == ord(":")) - 1]
     if (before_colons <= ord(" ")).any() and _SPACED_COLON.search(content):
         return None
+    of_orjson = _orjson_loads()
+    load = of_orjson or _loads
     try:
-        texts = list(map(bytes.decode, lines))
-        found = [_scan(text, 0) for text in texts]
-        rows = [row for row, _ in found]
-        n_keys = _count_keys(rows)
+        rows = [load(line) for line in lines]
+        n_keys = _count_keys(rows, math.inf if of_orjson is None else _LARGEST)
     except (ValueError, StopIteration, RecursionError):  # no JSON begins there, not even after white space
         return None
-    are_whole = {text[end:] for text, (_, end) in zip(texts, found, strict=True)} <= _LINE_ENDS
     n_written = np.count_nonzero(before_colons == ord('"'))  # the keys, if no key appears twice: see `parse_json`
     if n_written != n_keys and b'\\\\":' not in content:
         n_written -= content.count(b'\\":')  # quotes in texts
-    is_sound = n_written == n_keys and are_whole and set(map(type, rows)) == {dict}
-    return rows if is_sound else None
+    return rows if n_written == n_keys and set(map(type, rows)) == {dict} else None
 
 
-def _count_keys(level: list[Any]) -> int:
+def _loads(line: bytes) -> Any:
+    text = line.decode()
+    value, end = _scan(text, 0)  # `json.loads` would look for white space, which few lines have
+    if text[end:] not in _LINE_ENDS:
+        raise ValueError("there is more on the line")
+    return value
+
+
+@functools.cache
+def _orjson_loads() -> Callable[[bytes], Any] | None:
+    """Return the parser of orjson, which is twice as fast, if it is installed.
+
+    What it refuses is looked at by itself. It reads more than `parse_json` in one case: integers of more than 64 bits
+    become floats.
+    """
+    try:
+        from orjson import loads
+    except ImportError:
+        return None
+    return loads
+
+
+def _count_keys(level: list[Any], large: float = math.inf) -> int:
     """Return how many keys all objects in these values have together, counted level by level.
+
+    Args:
+        level: The values.
+        large: No float among them may be as large.
 
     Raises:
         ValueError: One is nested too deep, or a number was too large.
@@ -120,7 +146,7 @@ def _count_keys(level: list[Any]) -> int:
         if list in kinds:
             values += chain.from_iterable(one for one in level if type(one) is list)
         level, kinds = values, set(map(type, values))
-        if float in kinds and not all(map(math.isfinite, [v for v in level if type(v) is float])):
+        if float in kinds and max(map(abs, [v for v in level if type(v) is float])) >= large:
             raise ValueError("a number is too large for a float")
     return n_keys
 
