@@ -288,8 +288,8 @@ mutants: $(READY) ## Make each mistake of tests/mutants/lists in a copy, and see
 
 .PHONY: bench
 bench: $(PEERS_READY) $(READY) ## Run the benchmarks against other people's tools (RUN_ARGS=... is passed on).
-	@$(PEERS_VENV)/bin/python benchmarks/run.py $(RUN_ARGS)
-	@$(if $(RUN_ARGS),,$(RUN)/python -m benchmarks.logs --queries 200000)
+	@$(call with-byte-code,$(PEERS_VENV)) benchmarks/run.py $(RUN_ARGS)
+	@$(if $(RUN_ARGS),,$(call with-byte-code,$(VENV)) -m benchmarks.logs --queries 200000)
 
 .PHONY: bench-smoke
 bench-smoke: $(PEERS_READY) $(READY) ## Run every benchmark once at a tiny size.

@@ -192,8 +192,10 @@ reading takes 1.2 to 1.4 times as long.
         "Score Parquet files",
         """\
 `score_logs` with one worker. Texts are compared with `evaluate` of the same strings in lists: reading Parquet and
-writing the values of each query is part of our time, and not of the other. Rankings by id are scored in a process of
-their own; the figures are seconds of all its processors, compared with the rate that we aim at.
+writing the values of each query is part of our time, and not of the other. Both match with the same code, so the limit
+is `evaluate` and decoding the file together. Rankings by id are scored in a process of their own; the figures are
+seconds of all its processors, compared with the rate that we aim at. Long columns are first joined to their gold and
+written with one row per query, so their limit is what nested columns take, and decoding.
 """,
     ),
     "report": _Section(

@@ -216,7 +216,7 @@ class ArrowBatch(Batch):
 
     def _unknown(self, known: Collection[str]) -> Batch:
         """Return a batch of the texts that are not among those known."""
-        is_new = np.fromiter((text not in known for text in self.unique_texts), bool, len(self.unique_texts))
+        is_new = ~np.fromiter(map(known.__contains__, self.unique_texts), bool, len(self.unique_texts))
         places = np.append(np.where(is_new, np.cumsum(is_new) - 1, MISSING), MISSING)
         codes = Codes(places[self.texts.actual], places[self.texts.predicted], int(is_new.sum()))
         batch = Batch(self.actual, self.predicted, self.settings)

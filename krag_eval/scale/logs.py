@@ -36,10 +36,10 @@ from krag_eval.scale.tasks import (
     STATE,
     check_part,
     divide,
+    first_rows,
     limits,
     part_of,
     place_of,
-    read_batches,
     read_state,
     score_task,
 )
@@ -177,8 +177,7 @@ def score_logs(
                 long_form.warn_of_nothing_found()
             if tasks and not is_empty and not state.supply.matched:
                 # What no method read was not read from the files either.
-                rows = next(read_batches(tasks[0], None, allow_repeated_ids=True)).rows
-                scorer.look_again(state, rows)
+                scorer.look_again(state, first_rows(tasks[0]))
             front = NO_LISTS if long_form is None else NOTHING_RETRIEVED_YET
             result = scorer.finalize_found(state, intervals=intervals, front=front)
             output.finish(None if earlier is None else {STATE: mine.to_json().encode()})

@@ -240,6 +240,7 @@ def _errors_of_writing(part: str) -> Iterator[None]:
 
 _QUERIES_AT_ONCE = 8192
 _BYTES_AT_ONCE = 1 << 26
+_LOOKED_AT = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +296,15 @@ def read_batches(
                                 check_repeats(read_query_ids(batch.rows))
                         yield batch
                         first += len(rows)
+
+
+def first_rows(task: Task) -> Any:
+    """Return the first rows of a task with all their fields: enough to see why nothing matches."""
+    group = task.groups[0]
+    with open_parquet(group.path) as file, errors_of(group.place):
+        group.check_unchanged(file)
+        columns = columns_to_read(file, None)
+        return next(file.iter_batches(_LOOKED_AT, row_groups=[group.number], columns=columns))
 
 
 def combine(batches: Iterable[LocatedBatch]) -> Iterator[list[LocatedBatch]]:
