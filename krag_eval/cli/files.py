@@ -169,7 +169,7 @@ def _names(path: Path) -> list[str]:
     """
     if str(path) == DASH:
         return ["stdin"]
-    parts = path.with_suffix("").parts
+    parts = (*path.parts[:-1], path.stem)
     return [path.stem, path.name, *("/".join(parts[-n:]) for n in range(2, len(parts) + 1))]
 
 

@@ -2,15 +2,20 @@
 
 DuckDB brings the rows of a query together, spilling to the disk. Rows that follow each other in the input mostly belong
 to one query already, so DuckDB moves a few of them at a time, in a list. They are ordered and grouped as they arrive.
+Texts stay in a file of their own meanwhile: DuckDB does not spill lists of long texts.
 """
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import mmap
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +28,9 @@ from krag_eval.scale.files import errors_of, open_parquet
 from krag_eval.scale.output import write_parquet
 
 _ROWS_AT_ONCE = 1 << 14
-_ROW_GROUP = 1 << 15
+# Of the joined file, without texts and with them.
+_ROW_GROUP, _ROW_GROUP_OF_TEXTS = 1 << 15, 1 << 12
+_BYTES_OF_TEXTS = 1 << 23
 _MEMORY, _MOST_THREADS = "256MB", 4
 # Rows in a list, and about so many bytes: DuckDB holds thousands of lists at once.
 _LONGEST_LIST, _BYTES_OF_LIST = 16, 1 << 10
@@ -86,17 +93,23 @@ class LongForm:
         }
         failed: list[Exception] = []
         try:
-            with duckdb.connect(config=settings) as database:
+            with duckdb.connect(config=settings) as database, contextlib.ExitStack() as stack:
                 database.execute("SET enable_progress_bar = false; SET arrow_large_buffer_size = true")
-                rows = map(_in_lists, _keep_errors(failed, lambda: self._rows(columns)))
-                database.register("rows", pa.RecordBatchReader.from_batches(_schema_in_lists(columns.rows), rows))
+                texts = stack.enter_context(_Texts.beside(target)) if "text" in columns.rows.names else None
+                schema = columns.rows if texts is None else texts.schema(columns.rows)
+                rows = _keep_errors(failed, lambda: self._rows(columns))
+                in_lists = map(_in_lists, rows if texts is None else map(texts.put, rows))
+                database.register("rows", pa.RecordBatchReader.from_batches(_schema_in_lists(schema), in_lists))
                 ordered = database.sql("SELECT * FROM rows ORDER BY query_id").to_arrow_reader(_ROWS_AT_ONCE)
-                together = (_out_of_lists(batch, columns.rows) for batch in ordered)
+                together: Iterator[Any] = (_out_of_lists(batch, schema) for batch in ordered)
+                if texts is not None:
+                    together = itertools.chain.from_iterable(map(texts.take, together))
                 grouped = _group_by_query(together, columns.joined, self.kmax)
                 # Read once: of what could be packed, only texts repeat within a row group.
-                texts = [f"{side}.list.element.text" for side in ("actual", "predicted")]
-                options = {"compression": "lz4", "use_dictionary": texts, "write_statistics": False}
-                write_parquet(grouped, columns.joined, target, _ROW_GROUP, **options)
+                packed = [f"{side}.list.element.text" for side in ("actual", "predicted")]
+                options = {"compression": "lz4", "use_dictionary": packed, "write_statistics": False}
+                size = _ROW_GROUP if texts is None else _ROW_GROUP_OF_TEXTS
+                write_parquet(grouped, columns.joined, target, size, **options)
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             if failed and isinstance(failed[0], InvalidInputError):
                 raise failed[0] from None
@@ -128,6 +141,64 @@ def _keep_errors(failed: list[Exception], rows: Callable[[], Iterator[Any]]) -> 
     except Exception as error:
         failed.append(error)
         raise
+
+
+@dataclass(slots=True)
+class _Texts:
+    """Texts of rows in a file, while their places are sorted."""
+
+    file: IO[bytes]
+    size: int = 0
+    mapped: mmap.mmap | None = None
+
+    @classmethod
+    @contextlib.contextmanager
+    def beside(cls, target: Path) -> Iterator[_Texts]:
+        """Yield an empty file beside another one; it is gone afterwards, even if the process is killed."""
+        with tempfile.TemporaryFile(dir=target.parent) as file:
+            texts = cls(file)
+            try:
+                yield texts
+            finally:
+                if texts.mapped is not None:
+                    texts.mapped.close()
+
+    @staticmethod
+    def schema(rows: pa.Schema) -> pa.Schema:
+        """Return the schema of rows whose texts are in the file."""
+        others = [field for field in rows if field.name != "text"]
+        return pa.schema([*others, pa.field("start", pa.int64()), pa.field("bytes", pa.int64())])
+
+    def put(self, rows: Any) -> Any:
+        """Write the texts of rows, and return the rows with the place of each instead."""
+        text = rows.column("text")
+        _, offsets, content = text.buffers()
+        ends = np.frombuffer(offsets, np.int64)[text.offset : text.offset + len(text) + 1]
+        if content is not None:
+            self.file.write(content[ends[0] : ends[-1]])
+        starts = pc.if_else(text.is_valid(), pa.array(ends[:-1] - ends[0] + self.size), None)
+        self.size += int(ends[-1] - ends[0])
+        columns = [rows.column(name) for name in rows.schema.names if name != "text"]
+        return pa.record_batch([*columns, starts, pa.array(np.diff(ends))], schema=self.schema(rows.schema))
+
+    def take(self, rows: Any) -> Iterator[Any]:
+        """Yield the rows with their texts, about 8 MB of them at a time."""
+        if self.mapped is None and self.size:
+            self.file.flush()
+            self.mapped = mmap.mmap(self.file.fileno(), 0, access=mmap.ACCESS_READ)
+        sizes = np.asarray(rows.column("bytes"))
+        parts = np.cumsum(sizes) // _BYTES_OF_TEXTS
+        edges = [0, *(np.flatnonzero(np.diff(parts)) + 1).tolist(), len(rows)]
+        for first, last in itertools.pairwise(edges):
+            part, size = rows.slice(first, last - first), sizes[first:last]
+            starts = np.asarray(part.column("start").fill_null(0))
+            places = zip(starts.tolist(), (starts + size).tolist(), strict=True)
+            found = [b"" if self.mapped is None else self.mapped[start:stop] for start, stop in places]
+            is_missing = np.asarray(part.column("start").is_null())
+            text = pa.array(found, pa.large_binary(), mask=is_missing).cast(pa.large_string())
+            yield pa.record_batch({name: part.column(name) for name in part.schema.names[:-2]} | {"text": text})
+            if self.mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+                self.mapped.madvise(mmap.MADV_DONTNEED)  # pages that were read do not stay in memory
 
 
 What = Literal["gold", "logs"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -140,6 +139,8 @@ def _in_threads(draw: Callable[[int, int], None], rounds: int, n: int) -> None:
         draw(0, rounds)
         return
     bounds = [rounds * thread // n_threads for thread in range(n_threads + 1)]
+    from concurrent.futures import ThreadPoolExecutor  # which loads `logging`: not where one thread is enough
+
     with ThreadPoolExecutor(n_threads) as pool:
         list(pool.map(draw, bounds, bounds[1:]))
 

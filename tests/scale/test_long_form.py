@@ -170,6 +170,30 @@ def test_one_query_with_a_million_rows_stays_within_memory(tmp_path: Path, monke
     assert not list(tmp_path.glob("spilled/*"))
 
 
+@pytest.mark.full
+def test_texts_of_any_size_are_joined_within_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("krag_eval.scale.long_form._MEMORY", "64MB")
+    n_queries, n_ranks = 8_000, 5
+    schema = pa.schema([("query_id", pa.int64()), ("text", pa.string()), ("rank", pa.int64())])
+    order = np.random.default_rng(0).permutation(n_queries * n_ranks)
+    with pq.ParquetWriter(tmp_path / "logs.parquet", schema) as writer:
+        for places in np.split(order, 20):
+            texts = [None if place % 97 == 0 else f"{place} " * 1000 for place in places.tolist()]
+            writer.write_table(pa.table([places // n_ranks, texts, places % n_ranks], schema=schema))
+    gold = pa.table(
+        {"query_id": np.arange(n_queries), "text": [f"gold {n}" if n % 3 else "" for n in range(n_queries)]}
+    )
+    pq.write_table(gold, tmp_path / "gold.parquet")
+    rows = joined(tmp_path, tmp_path / "logs.parquet", tmp_path / "gold.parquet", kmax=n_ranks)
+    assert len(rows) == n_queries
+    for row in rows:
+        query = int(row["query_id"])
+        places = [place for place in range(query * n_ranks, (query + 1) * n_ranks) if place % 97]
+        assert [document["text"] for document in row["actual"]] == [f"gold {query}" if query % 3 else ""]
+        assert [document["text"] for document in row["predicted"]] == [f"{place} " * 1000 for place in places]
+    assert {path.name for path in tmp_path.iterdir()} <= {"logs.parquet", "gold.parquet", "joined.parquet"}
+
+
 SCRIPT = """
 import sys
 from krag_eval import score_logs
