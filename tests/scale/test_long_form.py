@@ -188,9 +188,9 @@ def test_texts_of_any_size_are_joined_within_memory(tmp_path: Path, monkeypatch:
     assert len(rows) == n_queries
     for row in rows:
         query = int(row["query_id"])
-        places = [place for place in range(query * n_ranks, (query + 1) * n_ranks) if place % 97]
+        found = [place for place in range(query * n_ranks, (query + 1) * n_ranks) if place % 97]
         assert [document["text"] for document in row["actual"]] == [f"gold {query}" if query % 3 else ""]
-        assert [document["text"] for document in row["predicted"]] == [f"{place} " * 1000 for place in places]
+        assert [document["text"] for document in row["predicted"]] == [f"{place} " * 1000 for place in found]
     assert {path.name for path in tmp_path.iterdir()} <= {"logs.parquet", "gold.parquet", "joined.parquet"}
 
 
