@@ -116,7 +116,9 @@ def _decode(*files: Path) -> None:
     columns = ["query_id", "actual", "predicted", "id", "rank"]
     texts = [f"{side}.list.element.text" for side in columns[1:3]]
     for path in files:
-        file = pq.ParquetFile(path, read_dictionary=texts)
+        metadata = pq.read_metadata(path)
+        paths = {metadata.schema.column(number).path for number in range(metadata.num_columns)}
+        file = pq.ParquetFile(path, read_dictionary=[text for text in texts if text in paths])
         there = [name for name in columns if name in file.schema_arrow.names]
         for batch in file.iter_batches(columns=there, use_threads=False):
             del batch
