@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -114,7 +115,10 @@ def score_task(
         repeats = allow_repeated_ids or rejected is not None  # those of good rows are found later
         batches = read_batches(task, fields, allow_repeated_ids=repeats, others=scorer.others_of(()))
         with _errors_of_writing(part):
-            return _write(_one_by_one(batches, part) if was_killed else combine(batches), scorer, temporary, rejected)
+            combined = _one_by_one(batches, part) if was_killed else combine(batches)
+            if not was_killed and (fields is None or "text" in fields):  # ids are decoded in no time
+                combined = _ahead(combined)
+            return _write(combined, scorer, temporary, rejected)
 
     try:
         try:
@@ -304,7 +308,8 @@ def first_rows(task: Task) -> Any:
     with open_parquet(group.path) as file, errors_of(group.place):
         group.check_unchanged(file)
         columns = columns_to_read(file, None)
-        return next(file.iter_batches(_LOOKED_AT, row_groups=[group.number], columns=columns))
+        reading = {"row_groups": [group.number], "columns": columns, "dictionaries": texts_in(file, columns)}
+        return next(file.iter_batches(_LOOKED_AT, **reading))
 
 
 def combine(batches: Iterable[LocatedBatch]) -> Iterator[list[LocatedBatch]]:
@@ -326,6 +331,15 @@ def combine(batches: Iterable[LocatedBatch]) -> Iterator[list[LocatedBatch]]:
             waiting, n_rows, n_bytes = [], 0, 0
     if waiting:
         yield waiting
+
+
+def _ahead(combined: Iterator[list[LocatedBatch]]) -> Iterator[list[LocatedBatch]]:
+    """Read the next batches in a thread while some are scored: decoding needs no Python."""
+    with ThreadPoolExecutor(1, "krag-eval-reader") as reader:
+        following = reader.submit(next, combined, None)
+        while (batches := following.result()) is not None:
+            following = reader.submit(next, combined, None)
+            yield batches
 
 
 def _common_schema(one: Any, other: Any) -> Any:

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import ColumnarScorer, InvalidInputError, evaluate, score_logs
+from krag_eval.scale.files import open_parquet, texts_in
 
 DOCUMENTS = pa.list_(pa.struct([("id", pa.string()), ("text", pa.string())]))
 SCHEMA = pa.schema([("query_id", pa.string()), ("actual", DOCUMENTS), ("predicted", DOCUMENTS)])
@@ -69,3 +70,21 @@ def test_a_long_text_may_not(tmp_path: Path) -> None:
     logs = write(tmp_path / "logs.parquet", "a passage " * 100_000, 40)
     with pytest.raises(InvalidInputError, match="unpack to more than 500 times"):
         score_logs(logs, tmp_path / "out.parquet", **K, match_method="text")
+
+
+@pytest.mark.parametrize("n_empty", [0, 3, 100])
+def test_texts_that_do_not_repeat_are_read_a_little_at_a_time(
+    n_empty: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"_AT_ONCE": 1 << 16, "_SMALL": 1 << 14, "_MOST_REPEATED": 1 << 16}.items():
+        monkeypatch.setattr(f"krag_eval._utils.files.limited_parquet.{name}", value)
+    rows = [[] if query < n_empty else [{"text": f"{query} {rank} " * 30} for rank in range(5)] for query in range(500)]
+    path = tmp_path / "logs.parquet"
+    # The first pages have a dictionary, the others do not.
+    pq.write_table(pa.table({"query_id": range(500), "predicted": rows}), path, dictionary_pagesize_limit=1 << 12)
+    with open_parquet(str(path)) as file:
+        assert {"PLAIN", "RLE_DICTIONARY"} <= set(file.metadata.row_group(0).column(1).encodings)
+        batches = list(file.iter_batches(8192, dictionaries=texts_in(file, ["predicted"])))
+    assert [row for batch in batches for row in batch.column("predicted").to_pylist()] == rows
+    if n_empty < 64:
+        assert max(batch.get_total_buffer_size() for batch in batches) < 1 << 17

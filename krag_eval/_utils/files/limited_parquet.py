@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ _AT_ONCE, _SMALL = 2**26, 2**24
 _MOST_REPEATED = 2**28
 _BYTES_A_VALUE = 16
 _MOST_DICTIONARY_BATCHES, _DICTIONARY_ROWS = 64, 2**15
+# So many rows are read until one has a string.
+_LOOKED_AT = 64
 # Strings of a dictionary that is not written out cost nothing up to this length: a passage of a text.
 _FREE_LENGTH = 2**13
 
@@ -84,7 +87,8 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
         groups = range(self.metadata.num_row_groups) if row_groups is None else row_groups
         suspects = [(group, path) for group in groups for path in self._check_group(group, columns)]
         kept = {path for path in dictionaries if all(self._is_small(group, path) for group in groups)}
-        repeated = kept | {path for group, path in suspects if path not in kept and self._repeats(group, path)}
+        sizes = {(group, path): self._written_out(group, path) for group, path in suspects if path not in kept}
+        repeated = kept | {path for (_, path), size in sizes.items() if size is None}
         row = sum(self.metadata.row_group(group).num_rows for group in range(groups[0])) if groups else 0
         reader: Any = super()
         if repeated:
@@ -92,6 +96,9 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
             most = max(self.metadata.row_group(group).num_rows for group in groups)
             batch_size = max(batch_size, min(most, _DICTIONARY_ROWS), most // _MOST_DICTIONARY_BATCHES)
             reader = self._as_dictionaries(list(repeated))
+        for group in groups:  # about as many rows as are held at once
+            size = sum(size or 0 for (one, path), size in sizes.items() if one == group and path not in repeated)
+            batch_size = min(batch_size, self.metadata.row_group(group).num_rows * _AT_ONCE // max(size, 1) + 1)
         packed = sum(self._packed(group) for group in groups) if repeated else 0
         most_bytes, n_bytes = max(limit("unpacked") // 64, _MOST_REPEATS * packed), 0
         free = _FREE_LENGTH if repeated == kept else 0
@@ -111,13 +118,9 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
         """Check what a row group unpacks to, and yield the columns whose strings could repeat too often."""
         if self._n_footer != self.metadata.serialized_size:  # Arrow would abort the process
             raise OSError("it cannot be read without decrypting it")
-        there = self.metadata.row_group(group)
-        every = [there.column(number) for number in range(there.num_columns)]
         packed = self._packed(group)
-        for leaf in every:
+        for leaf in self._leaves(group, columns):
             path, n_values, n_bytes = leaf.path_in_schema, leaf.num_values, leaf.total_uncompressed_size
-            if columns is not None and not any(path == one or path.startswith(f"{one}.") for one in columns):
-                continue
             name, needed = "values", n_values
             place = f"{self._path}: row group {group}: the column `{path:.60}`"
             if n_values > max(limit("values"), packed):
@@ -133,6 +136,18 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
                 continue
             raise InvalidInputError(f"{place} {what}, more than {shown(name)}. {to_allow(name, needed)}")
 
+    def _leaves(self, group: int, columns: Any) -> list[Any]:
+        """Return what the footer says of the columns that are read, or of all."""
+        there = self.metadata.row_group(group)
+        leaves = [there.column(number) for number in range(there.num_columns)]
+        if columns is None:
+            return leaves
+        return [
+            leaf
+            for leaf in leaves
+            if any(leaf.path_in_schema == one or leaf.path_in_schema.startswith(f"{one}.") for one in columns)
+        ]
+
     def _is_small(self, group: int, path: str) -> bool:
         """Return whether the different strings of a column, each once, may be held at once."""
         there = self.metadata.row_group(group)
@@ -147,15 +162,26 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
         there = self.metadata.row_group(group)
         return sum(there.column(number).total_compressed_size for number in range(there.num_columns))
 
-    def _repeats(self, group: int, path: str) -> bool:
-        """Return whether the longest string of a column, repeated in every value, would be too much."""
-        batch = next(pq.ParquetFile.iter_batches(self._as_dictionaries([path]), 1, row_groups=[group], columns=[path]))
-        column = batch.column(0)
-        while not pa.types.is_dictionary(column.type):
-            column = column.field(0) if pa.types.is_struct(column.type) else column.values
-        longest = pc.max(pc.binary_length(column.dictionary)).as_py()  # None if the first row has none of it
+    def _written_out(self, group: int, path: str) -> int | None:
+        """Return about how many bytes the strings of a column take; None if the longest, in every value, is too much.
+
+        What is not too much is read as strings: of pages without a dictionary, Arrow would make one that grows to the
+        end of the row group.
+        """
         leaf = self.metadata.row_group(group).column(self._paths.index(path))
-        return longest is None or "DELTA_BYTE_ARRAY" in leaf.encodings or longest * leaf.num_values > _MOST_REPEATED
+        reader = pq.ParquetFile.iter_batches(self._as_dictionaries([path]), 1, row_groups=[group], columns=[path])
+        for batch in islice(reader, _LOOKED_AT):
+            column = batch.column(0)
+            while not pa.types.is_dictionary(column.type):
+                column = column.field(0) if pa.types.is_struct(column.type) else column.values
+            lengths = pc.binary_length(column.dictionary)
+            if len(lengths) and "DELTA_BYTE_ARRAY" not in leaf.encodings:
+                most = max(_MOST_REPEATED, _MOST_REPEATS * self._packed(group))
+                is_much = pc.max(lengths).as_py() * leaf.num_values > most
+                mean = pc.mean(lengths).as_py()
+                size = max(int(mean * leaf.num_values), leaf.total_uncompressed_size)
+                return None if is_much else size + 3 * _BYTES_A_VALUE * leaf.num_values
+        return None
 
     def _as_dictionaries(self, paths: Sequence[str]) -> pq.ParquetFile:
         return pq.ParquetFile(
