@@ -23,7 +23,7 @@ from krag_eval.documents.document import DOC_KEY
 from krag_eval.documents.text import forms_of
 from krag_eval.matching.overlap import UNIT_OF, Sketches, sketch
 from krag_eval.matching.settings import Settings
-from krag_eval.matching.tokens import CHEAP_TOKENIZERS, TokenTable
+from krag_eval.matching.tokens import CHEAP_TOKENIZERS, KeptTokens, TokenTable
 
 
 class Codes(NamedTuple):
@@ -166,7 +166,7 @@ class Batch:
     """
 
     matches_first_only = False
-    kept_tokens: dict[str, list[str]] | None = None
+    kept_tokens: KeptTokens | None = None
 
     def __init__(self, actual: Side, predicted: Side, settings: Settings) -> None:
         self.actual = actual

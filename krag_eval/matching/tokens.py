@@ -6,9 +6,7 @@ by it: tokens whose hashes collide only loosen the upper bound of the overlap, a
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,6 +65,42 @@ class NumberedTokens(NamedTuple):
     size: int
 
 
+class Vocabulary(dict[str, int]):
+    """Each different token with its number: a new one gets the next number when it is looked up."""
+
+    def __missing__(self, token: str) -> int:
+        self[token] = number = len(self)
+        return number
+
+    def numbers(self, tokens: Sequence[str]) -> IntArray:
+        """Return the number of each token."""
+        return np.fromiter(map(self.__getitem__, tokens), np.int32, len(tokens))
+
+
+class KeptTokens:
+    """The tokens of texts by a slow tokenizer, as numbers: each text is cut once.
+
+    Attributes:
+        vocabulary: The different tokens.
+        rows: The numbers of the tokens of each text.
+        n_tokens: How many all texts have.
+    """
+
+    def __init__(self) -> None:
+        self.vocabulary = Vocabulary()
+        self.rows: dict[str, IntArray] = {}
+        self.n_tokens = 0
+
+    def of(self, texts: Sequence[str], tokenizer: Tokenizer) -> tuple[IntArray, IntArray]:
+        """Return the numbers of the tokens of these texts, and where each text begins; new texts are cut first."""
+        new = [text for text in texts if text not in self.rows]
+        # All in one call: between several, Kiwi's threads would have nothing to do.
+        for text, tokens in zip(new, tokenize_all(tokenizer, new), strict=True):
+            self.rows[text] = self.vocabulary.numbers(tokens)
+            self.n_tokens += len(tokens)
+        return _joined([self.rows[text] for text in texts])
+
+
 class TokenTable:
     """The tokens of numbered texts.
 
@@ -76,20 +110,24 @@ class TokenTable:
         kept: The tokens of texts, if they were made before by a slow tokenizer; others are added to it.
     """
 
-    def __init__(self, texts: Sequence[str], tokenizer: Tokenizer, kept: dict[str, list[str]] | None = None) -> None:
+    def __init__(self, texts: Sequence[str], tokenizer: Tokenizer, kept: KeptTokens | None = None) -> None:
         self._texts = texts
         self._tokenizer = tokenizer
         self._knows_ascii = type(tokenizer) in (WordTokenizer, RougeScoreTokenizer)
-        self._kept = None if type(tokenizer) in CHEAP_TOKENIZERS else {} if kept is None else kept
-        self._same_token: dict[str, str] = {}
+        self._kept = None if type(tokenizer) in CHEAP_TOKENIZERS else kept or KeptTokens()
 
     def __len__(self) -> int:
         return len(self._texts)
 
     def hashed(self) -> Iterator[HashedTokens]:
         """Yield the hashed tokens of all texts, some thousand texts at a time."""
-        if self._kept is not None:  # all texts in one call, between which Kiwi's threads would have nothing to do
-            self._tokenize(list(range(len(self))))
+        if self._kept is not None:
+            numbers, offsets = self._kept.of(self._texts, self._tokenizer)
+            hashes = hash_spans(token_spans(list(self._kept.vocabulary)))
+            for start, stop in self._chunks():
+                some = numbers[offsets[start] : offsets[stop]]
+                yield HashedTokens(np.arange(start, stop), hashes[some], offsets[start : stop + 1] - offsets[start])
+            return
         for start, stop in self._chunks():
             ascii_texts, others = self._split(np.arange(start, stop))
             if len(ascii_texts):
@@ -101,6 +139,11 @@ class TokenTable:
 
     def numbered(self, texts: IntArray) -> NumberedTokens:
         """Return the tokens of these texts, numbered by comparing them whole."""
+        if self._kept is not None:
+            all_numbers, offsets = self._kept.of([self._texts[text] for text in texts.tolist()], self._tokenizer)
+            is_used = np.zeros(len(self._kept.vocabulary), dtype=bool)
+            is_used[all_numbers] = True
+            return NumberedTokens((np.cumsum(is_used) - 1)[all_numbers], offsets, int(is_used.sum()))
         ascii_texts, others = self._split(texts)
         spans, ascii_offsets = ascii_words([self._texts[number] for number in ascii_texts.tolist()])
         vocabulary, places, other_offsets = _vocabulary(self._tokenize(others.tolist()))
@@ -130,14 +173,7 @@ class TokenTable:
         return texts[is_ascii], texts[~is_ascii]
 
     def _tokenize(self, texts: list[int]) -> list[list[str]]:
-        """Return the tokens of these texts, from the tokenizer or from what was kept."""
-        asked = [self._texts[number] for number in texts]
-        if self._kept is None:
-            return list(tokenize_all(self._tokenizer, asked))
-        new = [text for text in asked if text not in self._kept]
-        rows, same = tokenize_all(self._tokenizer, new), self._same_token
-        self._kept.update((text, [same.setdefault(t, t) for t in row]) for text, row in zip(new, rows, strict=True))
-        return [self._kept[text] for text in asked]
+        return list(tokenize_all(self._tokenizer, [self._texts[number] for number in texts]))
 
     def _chunks(self) -> Iterator[tuple[int, int]]:
         ends = np.cumsum(np.fromiter(map(len, self._texts), np.int64, len(self._texts)))
@@ -152,10 +188,15 @@ class TokenTable:
 
 def _vocabulary(rows: list[list[str]]) -> tuple[list[str], IntArray, IntArray]:
     """Return the different tokens of all rows, the place of each token in them, and where each row begins."""
-    numbers: defaultdict[str, int] = defaultdict(count().__next__)
-    places = [np.fromiter(map(numbers.__getitem__, row), np.int64, len(row)) for row in rows]
+    vocabulary = Vocabulary()
+    places, offsets = _joined([vocabulary.numbers(row) for row in rows])
+    return list(vocabulary), places, offsets
+
+
+def _joined(rows: list[IntArray]) -> tuple[IntArray, IntArray]:
+    """Return the numbers of all rows, and where each row begins."""
     offsets = np.append(0, np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows))))
-    return list(numbers), np.concatenate([np.empty(0, np.int64), *places]), offsets
+    return np.concatenate([np.empty(0, np.int64), *rows]), offsets
 
 
 def mix(values: Words) -> Words:

@@ -23,11 +23,12 @@ from krag_eval.matching import Batch
 from krag_eval.matching.batch import Codes, Found, join
 from krag_eval.matching.overlap import Sketches
 from krag_eval.matching.settings import Settings
+from krag_eval.matching.tokens import KeptTokens
 
 _VALUES_AT_ONCE = 1024
 # Texts of earlier batches take about so much memory; entries of dictionaries and sketches are counted in.
 _MOST_KNOWN = 1 << 26
-_BYTES_A_TEXT, _BYTES_A_TOKEN = 256, 16
+_BYTES_A_TEXT, _BYTES_A_TOKEN = 256, 8
 
 
 class ArrowSide(Side):
@@ -151,13 +152,13 @@ class KnownTexts:
         self.forms: dict[str, str] = {}
         self.rows: dict[str, int] = {}
         self.sketches: dict[str, Sketches] = {}
-        self.tokens: dict[str, list[str]] = {}
+        self.tokens = KeptTokens()
         self.n_bytes = 0
 
     @property
     def is_full(self) -> bool:
         """Whether it is time to begin anew."""
-        return self.n_bytes + sum(_BYTES_A_TOKEN * len(row) for row in self.tokens.values()) > _MOST_KNOWN
+        return self.n_bytes + _BYTES_A_TOKEN * self.tokens.n_tokens > _MOST_KNOWN
 
     def add_forms(self, texts: list[str], forms: list[str]) -> None:
         """Add normalized forms."""
