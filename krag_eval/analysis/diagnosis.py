@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -20,7 +19,7 @@ from krag_eval._utils.serialization import Tabular, data_frame, plain_fields
 from krag_eval.documents.columns import runs
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import reader_of, split_pair
-from krag_eval.documents.text import normalize
+from krag_eval.documents.text import forms_of, normalize
 from krag_eval.documents.tokenizers import TOKENIZERS, tokenize_all
 from krag_eval.evaluation.explanation import show_document
 from krag_eval.evaluation.results import Detail, EvaluationResult, detail_of, largest_cut_off
@@ -509,14 +508,17 @@ def _held_by_texts(
     if not any(batch.actual.texts):
         return held
     first, stop, shown = alternatives
-    texts, form = batch.texts, batch.settings.normalize or str
-    forms = functools.cache(lambda code: form(batch.unique_texts[code]) if code >= 0 else "")
-    for number in np.flatnonzero(wanted).tolist():
-        codes = texts.predicted[slice(*batch.predicted.offsets[query[number] : query[number] + 2].tolist())].tolist()
+    sought = np.flatnonzero(wanted)
+    bounds = zip(first[sought].tolist(), stop[sought].tolist(), strict=True)
+    golds = [batch.actual.texts[start:end] for start, end in bounds]
+    rows = [batch.predicted.texts[slice(*batch.predicted.offsets[q : q + 2])] for q in query[sought].tolist()]
+    read = list({text for row in (*golds, *rows) for text in row if text is not None})
+    forms: dict[str | None, str] = dict(zip(read, forms_of(read, batch.settings.normalize), strict=True))
+    forms[None] = ""
+    for number, of_gold, row in zip(sought.tolist(), golds, rows, strict=True):
         near, near_holds, best, which = int(nearest.rank[number]), 0, (0.0, 0, 0), 0
-        for position in range(int(first[number]), int(stop[number])):
-            gold = forms(int(texts.actual[position]))
-            shared = [(*_shared(gold, forms(code)), -rank) for rank, code in enumerate(codes, 1)] if gold else []
+        for position, gold in enumerate(map(forms.__getitem__, of_gold), int(first[number])):
+            shared = [(*_shared(gold, forms[text]), -rank) for rank, text in enumerate(row, 1)] if gold else []
             most, how, at = max(shared, default=(0, 0, 0))
             if most and (most / len(gold), how, at) > best:
                 best, which = (most / len(gold), how, at), position
@@ -558,6 +560,8 @@ def _shared(gold: str, text: str) -> tuple[int, int]:
     ((10, -2), (13, -1))
     """
     least = max(_LEAST_OF_ALL, min(_LEAST_PART, len(gold) // 4))
+    if gold[:least] not in text and text[:least] not in gold:  # as nearly always
+        return 0, 0
     if gold in text:
         return len(gold), -1 if len(text) > len(gold) else 0
     if text in gold:

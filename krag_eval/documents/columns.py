@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
-from krag_eval._utils.checks import describe_type
+from krag_eval._utils.checks import as_number, describe_type
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, errors_at, show
 from krag_eval._utils.objects import cached_property
 from krag_eval.documents.document import Document, Need, Span, may_be_need
@@ -186,15 +186,9 @@ class Side:
 
     def scores(self) -> list[float | None]:
         """Return the score that the retriever gave each document, None where it gave none."""
-        unpaired, numbers = self._pairs
-        scores = []
-        for position, document in enumerate(unpaired):
-            reader = self._reader_of(position)
-            try:
-                scores.append(reader.read_score(document, None if numbers is None else numbers[position]))
-            except Exception as error:  # noqa: BLE001 - raised again as ours
-                raise self._unreadable(position, error) from _as_cause(error)
-        return scores
+        own = self._column(lambda reader, documents: list(map(reader.read_score, documents)), Reader.read_score)
+        numbers = self._pairs[1]
+        return own if numbers is None else [o if n is None else as_number(n) for o, n in zip(own, numbers, strict=True)]
 
     @property
     def ids(self) -> list[str | None]:

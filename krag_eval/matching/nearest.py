@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval.documents.columns import Side
 from krag_eval.matching import similar_pairs
 from krag_eval.matching.batch import Batch, Found
@@ -65,7 +65,7 @@ def nearest_of(batch: Batch, gold_number: IntArray, n_gold: int, near: float = N
     """
     rank, similarity = np.zeros(n_gold, dtype=np.int64), np.full(n_gold, np.nan)
     method, gold = np.zeros(n_gold, dtype=np.int64), np.zeros(n_gold, dtype=np.int64)
-    found, found_by = _near_pairs(batch, near)
+    found, found_by = _near_pairs(batch, gold_number >= 0, near)
     number = gold_number[found.actual]
     _, ranks = batch.predicted.places_of(found.predicted)
     counts = np.flatnonzero(number >= 0)
@@ -78,19 +78,27 @@ def nearest_of(batch: Batch, gold_number: IntArray, n_gold: int, near: float = N
     return Nearest(rank, similarity, method, gold)
 
 
-def _near_pairs(batch: Batch, near: float) -> tuple[Found, IntArray]:
-    """Return the pairs that are near, and the place of the method that measured each."""
+def _near_pairs(batch: Batch, wanted: BoolArray, near: float) -> tuple[Found, IntArray]:
+    """Return at least the pairs with a wanted gold document that are near, and the place of the method of each."""
     settings = batch.settings
     places = [place for place, method in enumerate(settings.methods) if method in THRESHOLD_METHODS]
     measured = [settings.methods[place] for place in places]
     found = [similar_pairs(batch, method, near * settings.thresholds[method], near) for method in measured]
     if not measured and any(batch.actual.texts) and any(batch.predicted.texts):
-        by_words = Batch(batch.actual, batch.predicted, _by_words(settings))
+        queries = np.isin(np.arange(len(batch)), batch.actual.query_of(np.flatnonzero(wanted)))
+        retrieved = _only(batch.predicted, np.repeat(queries, batch.predicted.sizes))
+        by_words = Batch(_only(batch.actual, wanted), retrieved, _by_words(settings))
         found.append(pairs_above(by_words, "rouge1", near))
         places = [len(settings.methods) - 1]
     found_by = np.repeat(np.array(places[: len(found)], dtype=np.int64), [len(f.actual) for f in found])
     joined = Found.of([f.actual for f in found], [f.predicted for f in found], [f.similarity for f in found])
     return joined, found_by
+
+
+def _only(side: Side, is_kept: BoolArray) -> Side:
+    """Return a side with some of its texts alone."""
+    texts = [text if keep else None for text, keep in zip(side.texts, is_kept.tolist(), strict=True)]
+    return Side.of_columns(side.name, None, texts, side.offsets, side.first_query)
 
 
 def _by_words(settings: Settings) -> Settings:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from krag_eval.statistics.resampling import Units, signed_sums
 from krag_eval.statistics.significance import EXACT_UP_TO
 
 
-def connected(rows: Sequence[Iterable[Hashable]]) -> IntArray:
+def connected(rows: Sequence[Collection[Hashable]]) -> IntArray:
     """Return the number of each row's cluster: rows that share a value are in one, and so are those they lead to.
 
     Args:
@@ -26,9 +26,9 @@ def connected(rows: Sequence[Iterable[Hashable]]) -> IntArray:
     from scipy.sparse.csgraph import connected_components
 
     numbers: dict[Hashable, int] = {}
-    pairs = [(row, numbers.setdefault(v, len(numbers))) for row, values in enumerate(rows) for v in values]
-    row, value = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    value = np.array([numbers.setdefault(v, len(numbers)) for v in itertools.chain.from_iterable(rows)], dtype=np.int64)
     n = len(rows)
+    row = np.repeat(np.arange(n), np.array(list(map(len, rows)), dtype=np.int64))
     size = n + len(numbers)
     _, found = connected_components(coo_array((np.ones(len(row)), (row, n + value)), (size, size)), directed=False)
     _, first, label = np.unique(found[:n], return_index=True, return_inverse=True)

@@ -36,15 +36,15 @@ def resampled_sums(whole: FloatArray, rounds: int, seed: int) -> FloatArray:
         bits = _stream(seed, _RESAMPLES).advance(first * n)
         most = max(1, _DRAWS_AT_ONCE // max(n, 1))
         # Allocated once: the memory of new arrays comes page by page, which takes longer than what is written into it.
-        place_of, place, drawn = np.empty((most, n)), np.empty((most, n), np.int64), np.empty((most, n), np.int64)
+        place, drawn = np.empty((2, most, n), dtype=np.int64)
         times = np.empty((most, len(different)))
         for start, stop in _blocks(first, last, n):
             size = stop - start
             # The upper 53 bits as a number from 0 to 1, times n: below n, and each row equally likely to 1 in 2^53 / n.
             upper = bits.random_raw(size * n)
             upper >>= np.uint64(11)
-            np.multiply(upper.view(np.int64).reshape(size, n), n * 2.0**-53, out=place_of[:size])
-            np.copyto(place[:size], place_of[:size], casting="unsafe")
+            whole_numbers = upper.view(np.int64).reshape(size, n)
+            np.multiply(whole_numbers, n * 2.0**-53, out=place[:size], dtype=np.float64, casting="unsafe")
             number.take(place[:size], out=drawn[:size], mode="clip")  # none is outside, and no copy is made
             for row, row_numbers in enumerate(drawn[:size]):
                 times[row] = np.bincount(row_numbers, minlength=len(different))

@@ -158,7 +158,7 @@ def json_in_script(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character, escape in _ESCAPED.items():
         text = text.replace(character, escape)
-    return _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return text if text.isascii() else _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def policy(script: str, style: str) -> str:
@@ -309,10 +309,9 @@ class Details:
         return causes
 
     def _score_numbers(self, side: Side) -> list[int]:
-        return [
-            NONE if score is None or math.isnan(score) else self._scores.number(f"{score:.4g}")
-            for score in side.scores()
-        ]
+        return self._scores.numbers(
+            None if score is None or math.isnan(score) else f"{score:.4g}" for score in side.scores()
+        )
 
 
 def _woven(ours: Sequence[Any], theirs: Sequence[Any], our_starts: list[int], their_starts: list[int]) -> list[Any]:
@@ -483,7 +482,7 @@ def _about(questions: EvalSet, shown: Sequence[str]) -> dict[str, list[Any]]:
 def _column(values: Any) -> dict[str, list[Any]]:
     """Return a column whose values repeat, as numbers of the distinct values."""
     different: Numbered[Any] = Numbered()
-    return {"of": [different.number(value) for value in values], "values": different.values()}
+    return {"of": different.numbers(values), "values": different.values()}
 
 
 def _values(column: FloatArray) -> dict[str, list[Any]]:
@@ -539,11 +538,8 @@ class Numbered(Generic[Value]):
 
     def numbers(self, values: Iterable[Value | None]) -> list[int]:
         """Return the number of each value, as `number` does."""
-        column = list(values)
-        for value in dict.fromkeys(column):
-            self.number(value)
-        known: dict[Any, int] = self._numbers
-        return [known.get(value, NONE) for value in column]
+        known = self._numbers  # without a call for each: columns are long
+        return [NONE if value is None else known.setdefault(value, len(known)) for value in values]
 
     def values(self) -> list[Value]:
         """Return the values in the order of their numbers."""
@@ -574,7 +570,7 @@ class Documents:
         self.ids: Numbered[str] = Numbered()
         self.texts = texts
         self.metadata: Numbered[str] = Numbered()
-        self._pairs: Numbered[tuple[int, int]] = Numbered()
+        self._pairs: Numbered[int] = Numbered()  # the number of the id, then 32 bits for that of the text plus 1
         self._metadata: list[int | None] = []
         self._redact = functools.cache(default_redactor())
 
@@ -589,8 +585,8 @@ class Documents:
 
         Of a gold document without metadata those of the retrieved one are taken.
         """
-        of_texts = self.texts.numbers([text or None for text in texts])
-        numbers = self._pairs.numbers(zip(self.ids.numbers(ids), of_texts, strict=True))
+        of_ids, of_texts = self.ids.numbers(ids), self.texts.numbers(text or None for text in texts)
+        numbers = self._pairs.numbers(((np.array(of_ids, np.int64) << 32) + np.array(of_texts, np.int64) + 1).tolist())
         self._metadata += [None] * (len(self._pairs) - len(self._metadata))
         for number, document, one_is_gold in zip(numbers, documents, is_gold, strict=False):
             if self._metadata[number] is None:
@@ -601,9 +597,13 @@ class Documents:
     @cached_property
     def columns(self) -> dict[str, list[int]]:
         """The numbers of the id, the text and the metadata of each document."""
-        pairs = self._pairs.values()
+        pairs = np.array(self._pairs.values(), dtype=np.int64)
         metadata = [NONE if number is None else number for number in self._metadata]
-        return {"id": [id_ for id_, _ in pairs], "text": [text for _, text in pairs], "metadata": metadata}
+        return {
+            "id": (pairs >> 32).tolist(),
+            "text": ((pairs & 0xFFFFFFFF) - 1).tolist(),
+            "metadata": metadata,
+        }
 
 
 def _metadata_of(document: object, redact: Callable[[str], str]) -> str | None:
