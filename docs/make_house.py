@@ -33,7 +33,7 @@ LIMITS = {
     # 33,000 was the aim. Planning, clusters, labels and causes came on top of it with 2,000 lines; needs, spans and
     # chunkers with 2,000 more; sessions, stages, traces and monitoring with 3,300; the page that one opens first with
     # 1,100.
-    "code lines": (0, 41_910),
+    "code lines": (0, 41_970),
     "layers": (0, 10),
     "circles among files": (0, 0),
     "other files in the package's root": (0, 0),
