@@ -20,6 +20,7 @@ import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -236,9 +237,9 @@ def _in_any_order(units: NumberedTokens) -> NumberedTokens:
     """Return the units, sorted within each text."""
     numbers, offsets, size = units
     # Half the width sorts in half the time.
-    starts = np.arange(len(offsets) - 1, dtype=np.int32 if len(offsets) * size < 1 << 31 else np.int64) * size
-    before = np.repeat(starts, np.diff(offsets))
-    ordered = np.sort(before + numbers.astype(before.dtype)) - before
+    width: Any = np.int32 if len(offsets) * size < 1 << 31 else np.int64
+    before = np.repeat(np.arange(len(offsets) - 1, dtype=width) * size, np.diff(offsets))
+    ordered = np.sort(before + numbers.astype(width)) - before
     return NumberedTokens(ordered.astype(np.int64), offsets, size)
 
 
