@@ -191,8 +191,8 @@ reading takes 1.2 to 1.4 times as long.
     "logs": _Section(
         "Score Parquet files",
         """\
-`score_logs` beside `evaluate` of the same strings in lists. Reading Parquet and writing the values of each query is part
-of our time, and not of the other. Both match with the same code, so the limit is `evaluate` and decoding the file
+`score_logs` beside `evaluate` of the same strings in lists. Reading Parquet and writing the values of each query is
+part of our time, and not of the other. Both match with the same code, so the limit is `evaluate` and decoding the file
 together. A thread decodes the next texts while some are scored, so that one worker may be faster than this. With two
 workers, the time of `evaluate` is divided by two, and starting the processes counts.
 
@@ -231,9 +231,9 @@ outside the repository, showed what code of our own could save:
 * **10,000 short texts in one of 5 MB.** Aho-Corasick automata took 0.73 s (pyahocorasick 2.3.1) and 0.92 s
   (ahocorasick_rs 1.0.3), and building a suffix array took 0.44 s (pydivsufsort 0.0.20). Counting shingles with numpy
   took 0.11 s.
-* **Documents.** A function that reads the id of each of 1,030,000 documents, and checks that it is a string, took 0.06 s
-  for dicts (a comprehension: 0.08 s) and 0.10 s for LangChain Documents (0.16 s). Scoring these ids takes 0.10 s more.
-  All together is at most 1.7 and 1.9 times as fast as now, and less with the checks that now take the rest.
+* **Documents.** A function that reads the id of each of 1,030,000 documents, and checks that it is a string, took
+  0.06 s for dicts (a comprehension: 0.08 s) and 0.10 s for LangChain Documents (0.16 s). Scoring these ids takes 0.10 s
+  more. All together is at most 1.7 and 1.9 times as fast as now, and less with the checks that now take the rest.
 * **Korean.** Nearly all of the time is Kiwi's own C++.
 
 No line of this page would get three times faster from end to end. That is not worth a compiled wheel for each platform
