@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-import resource
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Any
 
 from benchmarks.harness import Prepare, Row, Work, check_equal, in_turn, profiled
+from benchmarks.memory_child import peak_megabytes
 from krag_eval import evaluate
 from krag_eval.matching.spans import CorpusTexts
 
@@ -41,11 +40,7 @@ def _measured(smoke: bool) -> Iterator[Row]:
         how = "named" if is_named else "unnamed"
         work = f"place {n_chunks:,} chunks in {size / 1e6:g} MB of {n_documents:,} documents ({how})"
         yield Row(work=work, peer="", ours=found.seconds, asked=60.0)
-    yield Row(work="peak memory of all these", peer="", ours=_peak_megabytes(), asked=2000.0, unit="MB")
-
-
-def _peak_megabytes() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
+    yield Row(work="peak memory of all these", peer="", ours=peak_megabytes(), asked=2000.0, unit="MB")
 
 
 def _scoring(gold: list[Any], retrieved: list[Any]) -> Prepare:

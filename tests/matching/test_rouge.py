@@ -19,7 +19,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from krag_eval import TOKENIZERS, evaluate
 from krag_eval.documents.columns import Side
 from krag_eval.matching import Batch, find_matches
-from krag_eval.matching.overlap import _LONG, UNIT_OF, sketch
+from krag_eval.matching.overlap import _LONG, UNIT_OF, _sum_of_classes, sketch
 from krag_eval.matching.settings import ScoringSettings, make_settings
 from krag_eval.matching.tokens import Spans, TokenTable, Words
 from tests.support import reference as ref
@@ -227,6 +227,15 @@ def test_more_different_words_than_code_points_below_the_surrogates_are_kept_apa
     compare_long_texts([(block, block[700:] + block[:700]) for block in blocks], "rougeL")
     whole, shifted = [" ".join(words)], [" ".join(words[9:] + words[:9])]
     assert engine([whole], [shifted], match_method="rougeL", rouge_measure="recall") == {(0, 0): 59_991 / 60_000}
+
+
+@given(
+    texts=st.lists(st.lists(st.integers(0, 20), min_size=1, max_size=200), min_size=2, max_size=2),
+    n_classes=st.integers(1, 8),
+)
+def test_the_bound_of_long_texts_is_never_below_their_subsequence(texts: list[list[int]], n_classes: int) -> None:
+    one, other = map(np.array, texts)
+    assert _sum_of_classes(one, other, 21, n_classes) >= LCSseq.similarity(*texts)
 
 
 @often
