@@ -91,7 +91,7 @@ def peak_megabytes() -> float:
     status = Path("/proc/self/status")
     if status.exists():  # getrusage also counts what the parent held when it forked
         return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def _write_ids(n_queries: int, path: Path) -> None:

@@ -186,8 +186,10 @@ class Side:
 
     def scores(self) -> list[float | None]:
         """Return the score that the retriever gave each document, None where it gave none."""
-        own = self._column(lambda reader, documents: list(map(reader.read_score, documents)), Reader.read_score)
         numbers = self._pairs[1]
+        if numbers is not None and None not in numbers:
+            return list(map(as_number, numbers))
+        own = self._column(lambda reader, documents: list(map(reader.read_score, documents)), Reader.read_score)
         return own if numbers is None else [o if n is None else as_number(n) for o, n in zip(own, numbers, strict=True)]
 
     @property

@@ -63,6 +63,15 @@ def repeated_string(path: Path) -> None:
     pq.write_table(table, path, compression="zstd", store_schema=False)
 
 
+def repeated_text(path: Path) -> None:
+    """One text in every document of one query; what else the row group has, cannot be packed."""
+    text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(60_000, np.int32)), pa.array(["x" * 2**16]))
+    found = pa.ListArray.from_arrays(pa.array([0, len(text)], pa.int32()), pa.StructArray.from_arrays([text], ["text"]))
+    noise = pa.array([np.random.default_rng(0).bytes(10 * MB)], pa.binary())
+    table = pa.table({"id": ["q"], "question": ["?"], "gold": found, "noise": noise})
+    pq.write_table(table, path, store_schema=False)
+
+
 def long_list(path: Path) -> None:
     empty = pa.StructArray.from_arrays([pa.nulls(20_000_000, pa.string())], ["id"])
     found = pa.ListArray.from_arrays(pa.array([0, len(empty)], pa.int32()), empty)
@@ -101,6 +110,7 @@ QUESTION = b'{"id": "q", "gold": [], "metadata": '
 BOMBS: dict[str, tuple[str, Callable[[Path], object], str, str]] = {
     "parquet, one string": ("x.parquet", one_string, READ, r"column `question` unpacks .* set_limits\(file="),
     "parquet, a string repeated": ("x.parquet", repeated_string, READ, "row .*unpack to more than 500 times"),
+    "parquet, a text repeated": ("x.parquet", repeated_text, READ, r"row 1 unpacks to .* set_limits\(row="),
     "log, one list": ("x.parquet", long_list, LOG, r"predicted.* has 20,000,000 values in .* set_limits\(values="),
     "parquet, runs of rows": ("x.parquet", many_rows, READ, r"has 20,000,000 values in .* bytes"),
     "parquet, columns": ("x.parquet", many_columns, READ, r"has 20,001 columns.* set_limits\(columns="),

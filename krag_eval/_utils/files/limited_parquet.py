@@ -26,6 +26,8 @@ _AT_ONCE, _SMALL = 2**26, 2**24
 _MOST_REPEATED = 2**28
 _BYTES_A_VALUE = 16
 _MOST_DICTIONARY_BATCHES, _DICTIONARY_ROWS = 64, 2**15
+# The longest string of a text column may be so many times as long as all on average.
+_MOST_TIMES_LONGEST = 16
 # So many rows are read until one has a string.
 _LOOKED_AT = 64
 # Strings of a dictionary that is not written out cost nothing up to this length: a passage of a text.
@@ -169,18 +171,20 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
         end of the row group.
         """
         leaf = self.metadata.row_group(group).column(self._paths.index(path))
+        if "DELTA_BYTE_ARRAY" in leaf.encodings:
+            return None
+        n_bytes, n_values = leaf.total_uncompressed_size, leaf.num_values
+        # Other columns may be packed badly to make room for this one: it must have bytes of its own, too.
+        most = max(_MOST_REPEATED, min(_MOST_REPEATS * self._packed(group), _MOST_TIMES_LONGEST * n_bytes))
         reader = pq.ParquetFile.iter_batches(self._as_dictionaries([path]), 1, row_groups=[group], columns=[path])
         for batch in islice(reader, _LOOKED_AT):
             column = batch.column(0)
             while not pa.types.is_dictionary(column.type):
                 column = column.field(0) if pa.types.is_struct(column.type) else column.values
             lengths = pc.binary_length(column.dictionary)
-            if len(lengths) and "DELTA_BYTE_ARRAY" not in leaf.encodings:
-                most = max(_MOST_REPEATED, _MOST_REPEATS * self._packed(group))
-                is_much = pc.max(lengths).as_py() * leaf.num_values > most
-                mean = pc.mean(lengths).as_py()
-                size = max(int(mean * leaf.num_values), leaf.total_uncompressed_size)
-                return None if is_much else size + 3 * _BYTES_A_VALUE * leaf.num_values
+            if len(lengths):
+                size = max(int(pc.mean(lengths).as_py() * n_values), n_bytes) + 3 * _BYTES_A_VALUE * n_values
+                return None if pc.max(lengths).as_py() * n_values > most else size
         return None
 
     def _as_dictionaries(self, paths: Sequence[str]) -> pq.ParquetFile:
