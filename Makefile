@@ -46,20 +46,18 @@ LOCAL_LLM_READY := .venv-local-llm/.ready
 # Where `make newcomers` plays docs/newcomers.md: an environment for each, .venv-newcomers-VERSION.
 NEWCOMERS := 3.11 3.13
 FUZZ_SECONDS ?= 60
-# Modules are compiled when they are first imported: most never are.
-PIP_OPTIONS := install -qq --no-input --disable-pip-version-check --no-compile
-PIP_INSTALL := -m pip $(PIP_OPTIONS)
+# $(call install,FOLDER,ARGUMENTS): with the pip of the environment. What fails is one line.
+install = $(1)/bin/python requirements/environment.py install $(1) $(2)
 # $(call install-fast,FOLDER,ARGUMENTS): with the uv of .venv where there is one, which is several times as fast; else, and
 # where uv does not reach the packages, with pip. As copies: NLTK opens no file with a second link.
 install-fast = { [ -x $(RUN)/uv ] && $(RUN)/uv pip install -q --link-mode copy --python $(1)/bin/python $(2) 2>/dev/null; } || \
-	$(1)/bin/python $(PIP_INSTALL) $(2)
-EDITABLE := $(PIP_INSTALL) --no-deps --no-build-isolation --editable .
+	$(call install,$(1),$(2))
+EDITABLE := --no-deps --no-build-isolation --editable .
 NEW_PYTHON := import sys; sys.exit(sys.version_info < (3, 11))
 TYPED = $(foreach room,krag_eval $(wildcard adapters/*) tests examples benchmarks,$(if $(wildcard $(room)/*.py),$(room)))
 
 # $(call new-venv,FOLDER): an empty environment. PYTHON is used as named; when it was left at its default
-# and is too old, newer names on PATH are tried. The pip of the lock comes first: an old one takes three times as long.
-# Debian's python3 may come without ensurepip, another one without pip.
+# and is too old, newer names on PATH are tried.
 define new-venv
 names='$(PYTHON)'; \
 if [ '$(origin PYTHON)' = file ]; then names="$$names python3.13 python3.12 python3.11"; fi; \
@@ -70,13 +68,7 @@ if [ -z "$$found" ]; then \
 	exit 1; \
 fi; \
 echo "Setting up $(1) with $$("$$found" --version); this takes about a minute." >&2; \
-rm -rf $(1); \
-"$$found" -m venv --without-pip $(1); \
-if ! "$$found" -m pip --python $(1)/bin/python $(PIP_OPTIONS) --require-hashes -r requirements/pip.txt; then \
-	rm -rf $(1); \
-	"$$found" -m venv $(1); \
-	$(1)/bin/python -m pip $(PIP_OPTIONS) --require-hashes -r requirements/pip.txt; \
-fi
+"$$found" requirements/environment.py make $(1)
 endef
 
 # $(call on-each-python,VERSIONS,COMMAND): runs it with $$version and $$found for each one found on PATH or under pyenv.
@@ -107,8 +99,8 @@ $(VENV)/.made: $(LOCKS:%=requirements/%.txt) requirements/pip.txt
 	@touch $@
 
 $(LOCKS:%=$(VENV)/.%): $(VENV)/.%: $(VENV)/.made pyproject.toml
-	@$(RUN)/python $(PIP_INSTALL) --require-hashes -r requirements/$*.txt
-	@$(RUN)/python $(EDITABLE)
+	@$(call install,$(VENV),--require-hashes -r requirements/$*.txt)
+	@$(call install,$(VENV),$(EDITABLE))
 	@touch $@
 
 $(PEERS_VENV)/.locked: requirements/peers.txt requirements/peers-nodeps.txt
@@ -118,7 +110,7 @@ $(PEERS_VENV)/.locked: requirements/peers.txt requirements/peers-nodeps.txt
 	@touch $@
 
 $(PEERS_READY): $(PEERS_VENV)/.locked pyproject.toml
-	@$(PEERS_VENV)/bin/python $(EDITABLE)
+	@$(call install,$(PEERS_VENV),$(EDITABLE))
 	@touch $@
 
 # A lock names every package, so none is added here.
@@ -134,7 +126,7 @@ $(MATRIX:%=.venv-matrix-%/.locked) $(ENGINES:%=.venv-%/.locked) $(SERVERS:%=.ven
 	@touch $@
 
 $(MATRIX_READY) $(ENGINES_READY) $(FUZZ_READY) $(LOCAL_LLM_READY): .venv-%/.ready: .venv-%/.locked pyproject.toml
-	@$(@D)/bin/python $(EDITABLE)
+	@$(call install,$(@D),$(EDITABLE))
 	@touch $@
 
 .PHONY: setup
@@ -245,7 +237,7 @@ setup-newcomers: ## Set up .venv-newcomers-*: what the newcomers of docs/newcome
 .PHONY: newcomers
 newcomers: build ## Play docs/newcomers.md from the wheel, and write what is printed (RUN_ARGS=--check compares).
 	@$(call on-each-python,$(NEWCOMERS),$(MAKE) .venv-newcomers-$$version/.locked PYTHON="$$found" && \
-		.venv-newcomers-$$version/bin/python $(PIP_INSTALL) --no-index --no-deps --force-reinstall dist/*.whl && \
+		$(call install,.venv-newcomers-$$version,--no-index --no-deps --force-reinstall dist/*.whl) && \
 		.venv-newcomers-$$version/bin/python -m docs.make_newcomers $(RUN_ARGS))
 
 # One process each: an engine takes seconds to start, and has workers of its own.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import os
+import signal
 import ssl
 from collections import Counter
 from collections.abc import Generator
@@ -43,6 +44,9 @@ settings.register_profile(
 settings.register_profile("quick", settings.get_profile("moderate"), max_examples=20)
 settings.register_profile("thorough", settings.get_profile("moderate"), max_examples=3000, derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "moderate")
+
+# A shell ignores it for what it starts in the background, and so would every process that a test starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 

@@ -94,7 +94,7 @@ def test_a_bad_file_is_refused_at_its_place(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in REFUSED if not name.endswith(".toml")])
 def test_on_the_command_line_it_is_one_line_and_exit_2(name: str, command: Runner) -> None:
     kind = "run" if ".run" in name else "evalset"
-    outcome = command(f"convert {CORPUS / name} out.jsonl --kind {kind}")
+    outcome = command("convert", str(CORPUS / name), "out.jsonl", "--kind", kind)
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
     assert outcome.err.startswith(f"InvalidInputError: {CORPUS / name}{REFUSED[name]}")
 
@@ -114,7 +114,7 @@ def names_of_no_file(folder: Path) -> dict[str, Path]:
         "Not a directory": folder / "file.jsonl" / "x.jsonl",
         "No such file or directory": folder / "absent.jsonl",
         "Is a directory": folder,
-        "embedded null byte": folder / "a\0b.jsonl",
+        "embedded null": folder / "a\0b.jsonl",
         "surrogates not allowed": folder / "\ud800.jsonl",
         "File name too long": folder / ("x" * 300 + ".jsonl"),
         "Input/output error": Path("/proc/self/mem"),  # it opens, and its first byte cannot be read

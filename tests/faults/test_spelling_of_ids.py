@@ -35,7 +35,7 @@ def test_padded_qrels_are_told_with_examples_and_change_no_number() -> None:
 
 
 def test_on_the_command_line_it_is_a_line_of_stderr(command: Runner) -> None:
-    outcome = command(f"evaluate {CORPUS / 'padded.qrels'} {CORPUS / 'padded.run'}")
+    outcome = command("evaluate", str(CORPUS / "padded.qrels"), str(CORPUS / "padded.run"))
     assert (outcome.code, outcome.err.count(NAMED)) == (0, 1)
 
 

@@ -38,8 +38,9 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr("typer.main.get_command", cached_get_command())
-    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "PYTHONIOENCODING"):
+    for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "PYTHONIOENCODING"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")  # a dumb terminal has no colours
 
     def call(line: str, *arguments: str) -> Outcome:
         monkeypatch.delenv(LIMITS_VARIABLE, raising=False)  # a process has one command

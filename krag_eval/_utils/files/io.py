@@ -377,13 +377,13 @@ def put_in_place(temporary: Path, target: Path) -> None:
     Raises:
         OSError: The disk or the file system refuses; the target is left unchanged.
     """
-    _permit(temporary, target)
     for written in (temporary, *temporary.rglob("*")):
         if written.is_dir():
             sync_folder(written)
         else:
             with written.open("r+b") as file:  # Windows syncs no file that is open for reading alone
                 os.fsync(file.fileno())
+    _permit(temporary, target)  # last: its owner may not be allowed to open it for writing afterwards
     temporary.replace(target)
     sync_folder(target.parent)
 
