@@ -136,7 +136,8 @@ setup: $(READY) ## Set up .venv with everything, the package itself editable.
 setup-peers: $(PEERS_READY) ## Set up .venv-peers: other people's tools, to compare with.
 
 .PHONY: setup-matrix
-setup-matrix: $(MATRIX_READY) ## Set up .venv-matrix-*: other versions of the frameworks.
+setup-matrix: $(filter-out %-newest/.ready,$(MATRIX_READY)) ## Set up .venv-matrix-*: other versions of what is installed.
+	@$(call on-each-python,$(lastword $(SUPPORTED)),$(MAKE) .venv-matrix-newest/.ready PYTHON="$$found")
 
 .PHONY: setup-engines
 setup-engines: $(ENGINES_READY) ## Set up .venv-spark, .venv-ray and .venv-phoenix: engines, and a server for traces.
@@ -315,10 +316,11 @@ lock: $(READY) ## Write the locks anew from pyproject.toml and requirements/*.in
 	@$(LOCK) -c requirements/dev.txt --extra demo pyproject.toml requirements/demo.in -o requirements/demo.txt
 	@$(LOCK) -c requirements/dev.txt --extra duckdb --extra ko --extra report pyproject.toml requirements/peers.in -o requirements/peers.txt
 	@$(LOCK) --no-deps requirements/peers-nodeps.in -o requirements/peers-nodeps.txt
-	@for name in $(MATRIX); do \
-		override=requirements/matrix-$$name.override; \
-		$(LOCK) $$(test ! -f $$override || echo --override $$override) --extra cli --extra langchain --extra langfuse --extra llama-index pyproject.toml requirements/matrix-$$name.in -o requirements/matrix-$$name.txt; \
-	done
+	@$(LOCK) --extra cli --extra langchain --extra langfuse --extra llama-index pyproject.toml requirements/matrix-langfuse4.in -o requirements/matrix-langfuse4.txt
+	@$(LOCK) --upgrade --override requirements/matrix-newest.override --extra all pyproject.toml requirements/matrix-newest.in -o requirements/matrix-newest.txt
+	@mkdir -p build
+	@$(LOCK) --resolution lowest-direct --extra all pyproject.toml -o build/lowest.txt
+	@$(LOCK) -c build/lowest.txt --extra all pyproject.toml requirements/matrix-oldest.in -o requirements/matrix-oldest.txt
 	@for name in $(ENGINES); do \
 		$(LOCK) --extra $$name --extra stats pyproject.toml requirements/$$name.in -o requirements/$$name.txt; \
 	done

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -160,6 +161,6 @@ def test_both_commands_take_it_and_name_the_file_in_one_line(
     chunks = tmp_path / "chunks.jsonl"
     chunks.write_text('{"id": "1", "text": "The shop in Jeju is closed on Sundays."}\n')
     retriever = ["--retriever", "json:loads"] if line.startswith("bench") else []
-    outcome = command(line.format(chunks, "absent.gguf"), *retriever)
+    outcome = command(line.format(shlex.quote(str(chunks)), "absent.gguf"), *retriever)
     assert outcome.code == 2
     assert "absent.gguf: cannot be read (No such file or directory)" in outcome.err

@@ -66,12 +66,12 @@ def test_patterns_folders_and_addresses_name_the_same_files(tmp_path: Path) -> N
     named: list[Any] = [
         f"{tmp_path}/logs/*.parquet",
         tmp_path / "logs",
-        f"file://{tmp_path}/logs",
-        f"file://{tmp_path}/logs/?.par*",
+        (tmp_path / "logs").as_uri(),
+        (tmp_path / "logs").as_uri() + "/?.par*",
     ]
     results = [score_logs(logs, tmp_path / f"{n}.parquet", **HOW) for n, logs in enumerate([*named, named[:1] * 2])]
     assert {str(told(result)) for result in results} == {str(told(results[0]))}
-    one = score_logs(f"file://{tmp_path}/logs/0.parquet", tmp_path / "one.parquet", **HOW)
+    one = score_logs((tmp_path / "logs" / "0.parquet").as_uri(), tmp_path / "one.parquet", **HOW)
     assert one.n_queries == 500
 
 

@@ -51,7 +51,7 @@ def test_a_file_that_is_no_parquet_is_told_for_what_it_is(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("logs.any").write_bytes(content)
-    for logs in ("logs.any", f"file://{tmp_path}/logs.any"):
+    for logs in ("logs.any", (tmp_path / "logs.any").as_uri()):
         said = refusal(logs, Path("out.parquet"))
         assert said.startswith(f"{logs}: ")
         assert told.replace("logs.any", logs) in said
@@ -114,7 +114,7 @@ def test_of_a_folder_partitions_and_folders_of_spark_are_taken_and_half_written_
     for name in [*wanted, "day=2/_temporary/0/c.parquet", "day=1/._a.parquet", ".hidden/d.parquet"]:
         (logs / name).parent.mkdir(parents=True, exist_ok=True)
         write_rows(logs / name, [row(name)], SCHEMA)
-    for number, given in enumerate([str(logs), f"file://{logs}"]):
+    for number, given in enumerate([str(logs), logs.as_uri()]):
         score_logs(given, tmp_path / f"{number}", **HOW)
         assert pq.read_table(tmp_path / f"{number}").column("query_id").to_pylist() == wanted
     score_logs(f"{logs}/*.parquet", tmp_path / "pattern", **HOW)

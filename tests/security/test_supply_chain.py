@@ -114,7 +114,7 @@ def test_the_audit_fails_on_a_vulnerability_and_says_where_it_could_not_look(
         (tmp_path / name).chmod(0o755)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     done = subprocess.run(
-        ["make", "audit", "READY=", f"RUN={tmp_path}"],
+        ["make", "audit", "READY=", f"RUN='{tmp_path}'"],
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode == 0) == passes
