@@ -13,7 +13,7 @@ SERVERS := phoenix
 # All that the frameworks have a part in: not what is said where they are absent, nor what becomes of processes.
 ADAPTER_TESTS = $(filter-out %/test_import.py %/test_imports.py %/test_outbox_forked.py %/test_outbox_pauses.py, \
 	$(wildcard $(ADAPTERS:%=tests/adapters/%/test_*.py)))
-ADAPTERS := langchain langfuse llama_index
+ADAPTERS := langchain langfuse llama_index otel
 PYTEST_ARGS ?=
 RUN_ARGS ?=
 # How many tests run at a time: one for each core, eight at most. WORKERS=0 runs them in one process, one by one.
@@ -210,7 +210,6 @@ test-matrix: $(MATRIX_READY) ## Run the adapters' tests with the other versions 
 		tests='$(ADAPTER_TESTS)'; \
 		case $$name in \
 			langfuse4) tests='$(filter tests/adapters/langfuse/%,$(ADAPTER_TESTS))';; \
-			newest) tests='$(filter-out tests/adapters/llama_index/%,$(ADAPTER_TESTS))';; \
 		esac; \
 		echo "== $$name:" $$(sed -nE 's/^((lang(chain-core|fuse|smith)|llama-index-core)==[^ ]*).*/\1/p' requirements/matrix-$$name.txt); \
 		if env -u KRAG_EVAL_REQUIRE_ALL KRAG_EVAL_QUERIES_AT_ONCE=40 HYPOTHESIS_PROFILE=quick \

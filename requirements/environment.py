@@ -20,20 +20,30 @@ ROOT = Path(__file__).resolve().parents[1]
 INSTALL = ["install", "-qq", "--no-input", "--disable-pip-version-check", "--no-compile"]
 # The first that is found in what was printed is the cause.
 CAUSES = {
-    r"No space left on device|Disk quota exceeded|Errno 28\b|Errno 122\b": "the disk is full. The environment needs up to "
-    "2 GB here and 1 GB in the temporary folder (TMPDIR): free some space",
-    r"Permission denied|Read-only file system|Errno 13\b|Errno 30\b": "a folder may not be written. Check who owns this "
-    "checkout and the temporary folder (TMPDIR)",
-    r"DO NOT MATCH THE HASHES": "a package is not the one that was locked. Ask whoever runs your package index, or "
-    "remove pip's cache (python -m pip cache purge)",
+    r"No space left on device|Disk quota exceeded|Errno 28\b|Errno 122\b": (
+        "the disk is full. The environment needs up to 2 GB here and 1 GB in the temporary folder (TMPDIR): free some space"
+    ),
+    r"Permission denied|Read-only file system|Errno 13\b|Errno 30\b": (
+        "a folder may not be written. Check who owns this checkout and the temporary folder (TMPDIR)"
+    ),
+    r"DO NOT MATCH THE HASHES": (
+        "a package is not the one that was locked. Empty pip's cache (python -m pip cache purge), or ask whoever runs your "
+        "package index"
+    ),
     r"NewConnectionError|NameResolutionError|Temporary failure in name|Name or service not known|Connection refused|"
-    r"Connection reset|Network is unreachable|ConnectTimeout|ReadTimeout|Read timed out|ProxyError|Max retries exceeded|"
-    r"SSLError|CERTIFICATE_VERIFY_FAILED": "pip cannot reach the package index. Check the network, a proxy "
-    "(HTTPS_PROXY) and pip's settings (python -m pip config list)",
-    r"No matching distribution found for (\S+)": "the package index has no {}. Check pip's settings (python -m pip config "
-    "list): a mirror may be incomplete, or this Python or machine may have no build of it",
-    r"No module named (pip|ensurepip|venv)\b": "this Python comes without {}. Install it (on Debian and Ubuntu: apt "
-    "install python3-venv python3-pip), or name another Python with: make PYTHON=/path/to/python3.12",
+    r"Connection reset|Network is unreachable|ConnectTimeout|ReadTimeout|Read timed out|ProxyError|"
+    r"Max retries exceeded|SSLError|CERTIFICATE_VERIFY_FAILED": (
+        "pip cannot reach the package index. Check the network, a proxy (HTTPS_PROXY) and pip's settings "
+        "(python -m pip config list)"
+    ),
+    r"No matching distribution found for (\S+)": (
+        "the package index has no {}. Check pip's settings (python -m pip config list): a mirror may be incomplete, or "
+        "have no build for this Python or machine"
+    ),
+    r"No module named (pip|ensurepip|venv)\b": (
+        "this Python comes without {}. Install it (on Debian and Ubuntu: apt install python3-venv python3-pip), or name "
+        "another Python with: make PYTHON=/path/to/python3.12"
+    ),
 }
 
 
@@ -105,7 +115,9 @@ def explain(printed: str) -> str:
 def keep(printed: str) -> str:
     """Write down all that was printed, if there is room for it, and say where."""
     try:
-        with tempfile.NamedTemporaryFile("w", prefix="krag-eval-", suffix=".log", delete=False, encoding="utf-8") as log:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="krag-eval-", suffix=".log", delete=False, encoding="utf-8"
+        ) as log:
             log.write(printed)
     except OSError:
         return ""
