@@ -21,14 +21,15 @@ INSTALL = ["install", "-qq", "--no-input", "--disable-pip-version-check", "--no-
 # The first that is found in what was printed is the cause.
 CAUSES = {
     r"No space left on device|Disk quota exceeded|Errno 28\b|Errno 122\b": (
-        "the disk is full. The environment needs up to 2 GB here and 1 GB in the temporary folder (TMPDIR): free some space"
+        "the disk is full. The environment needs up to 2 GB here, and 1 GB in the temporary folder (TMPDIR): free some "
+        "space"
     ),
     r"Permission denied|Read-only file system|Errno 13\b|Errno 30\b": (
         "a folder may not be written. Check who owns this checkout and the temporary folder (TMPDIR)"
     ),
     r"DO NOT MATCH THE HASHES": (
-        "a package is not the one that was locked. Empty pip's cache (python -m pip cache purge), or ask whoever runs your "
-        "package index"
+        "a package is not the one that was locked. Empty pip's cache (python -m pip cache purge), or ask whoever runs "
+        "your package index"
     ),
     r"NewConnectionError|NameResolutionError|Temporary failure in name|Name or service not known|Connection refused|"
     r"Connection reset|Network is unreachable|ConnectTimeout|ReadTimeout|Read timed out|ProxyError|"
@@ -41,8 +42,8 @@ CAUSES = {
         "have no build for this Python or machine"
     ),
     r"No module named (pip|ensurepip|venv)\b": (
-        "this Python comes without {}. Install it (on Debian and Ubuntu: apt install python3-venv python3-pip), or name "
-        "another Python with: make PYTHON=/path/to/python3.12"
+        "this Python comes without {}. Install it (on Debian and Ubuntu: apt install python3-venv python3-pip), or "
+        "name another Python with: make PYTHON=/path/to/python3.12"
     ),
 }
 

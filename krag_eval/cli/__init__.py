@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import sys
 import warnings
@@ -28,6 +29,8 @@ def main() -> None:
     """
     if sys.stdout is None:  # closed by whoever called this: nobody wants the output
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - until the process ends
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # like stderr: not every console can show every letter
     try:
         if sys.argv[1:] == ["--version"]:  # without the time that importing the commands takes
             _run(lambda: print(f"krag-eval {__version__}"))

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
+import os
+import subprocess
+import sys
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -99,3 +104,17 @@ def test_a_plain_text_is_one_line(text: str) -> None:
 
 def test_a_report_without_a_defined_value_says_so() -> None:
     assert "No query has a gold document, so no value is defined" in whole(cases.without_answers(), 200)
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+def test_what_a_console_cannot_show_is_escaped(encoding: str, tmp_path: Path) -> None:
+    question = {"id": "q1", "question": "환불은 언제?", "gold_chunk_ids": ["환불.pdf"]}
+    (tmp_path / "set.jsonl").write_text(json.dumps(question, ensure_ascii=False) + "\n", encoding="utf-8")
+    (tmp_path / "run.jsonl").write_text('{"query_id": "q1", "retrieved": ["ы.pdf"]}\n', encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "krag_eval", "diagnose", "set.jsonl", "run.jsonl", "-k", "1"],
+        cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": encoding}, capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert b"\\ud658\\ubd88.pdf" in done.stdout
+    assert b"Traceback" not in done.stderr

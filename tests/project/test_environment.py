@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -82,3 +83,24 @@ def test_a_machine_that_gets_no_packages_is_told_so_without_a_traceback(
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     assert re.match(f"Cannot set up {re.escape(str(tmp_path / 'of mine'))}: {told}", done.stderr)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="NOT TESTED: the bare machines are made by a shell.")
+def test_a_bare_machine_without_its_python_is_named_and_fails(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    for name in ("bash", "dirname", "mktemp", "chmod", "id", "rm", "cat", "git", "mkdir"):
+        (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
+    done = subprocess.run(
+        ["bash", SCRIPT.parents[1] / ".ci" / "bare", "odd"],
+        env={"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path), "TMPDIR": str(tmp_path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert f"Python 3.13 is missing: no python3.13 on the path, and none in {tmp_path}" in done.stdout
+    assert "Failed on the machine: odd" in done.stderr
+
+
+def test_ci_begins_with_both_bare_machines() -> None:
+    script = (SCRIPT.parents[1] / ".ci" / "run").read_text(encoding="utf-8")
+    first = next(line for line in script.partition('step "')[2].splitlines()[1:] if line)
+    assert first == ".ci/bare"
