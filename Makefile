@@ -318,6 +318,7 @@ lock: $(READY) ## Write the locks anew from pyproject.toml and requirements/*.in
 	@$(LOCK) --extra cli --extra langchain --extra langfuse --extra llama-index pyproject.toml requirements/matrix-langfuse4.in -o requirements/matrix-langfuse4.txt
 	@$(LOCK) --upgrade --override requirements/matrix-newest.override --extra all pyproject.toml requirements/matrix-newest.in -o requirements/matrix-newest.txt
 	@mkdir -p build
+	@rm -f build/lowest.txt
 	@$(LOCK) --resolution lowest-direct --extra all pyproject.toml requirements/matrix-lowest.in -o build/lowest.txt
 	@$(LOCK) -c build/lowest.txt --extra all pyproject.toml requirements/matrix-oldest.in -o requirements/matrix-oldest.txt
 	@for name in $(ENGINES); do \

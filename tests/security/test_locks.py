@@ -43,3 +43,12 @@ def test_whatever_is_installed_from_a_lock_is_checked_against_its_hashes() -> No
 def test_a_lock_names_no_address() -> None:
     for lock in LOCKS:
         assert re.search(r"://|index-url|find-links", lock.read_text(encoding="utf-8")) is None, lock.name
+
+
+def test_make_lock_writes_every_lock() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    recipe = makefile.partition("\nlock:")[2].partition("\n.PHONY")[0]
+    written = {name for name in re.findall(r"-o requirements/(\S+)\.txt", recipe) if name != "$$name"}
+    for loop in re.findall(r"for name in \$\((\w+)\)", recipe):
+        written.update(re.findall(rf"^{loop} := (.+)$", makefile, re.MULTILINE)[0].split())
+    assert written == {lock.stem for lock in LOCKS}
