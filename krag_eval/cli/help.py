@@ -23,7 +23,7 @@ _GROUPS = {
     "Reruns": "resume fresh retry_errors journal journals",
     "Input files": "from_format kind columns encoding sheet queries max_bad_rows allow_repeated_ids",
     "Output": "out output to_format format json_out per_query markdown_out plots title force show queue "
-    "failed worst output_format examples keep names incremental",
+    "failed worst output_format examples keep names",
 }
 _GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names.split()}
 

@@ -30,7 +30,6 @@ def score_logs(
     keep: str | None = None,
     names: str = "plain",
     max_bad_rows: int = 0,
-    incremental: bool = False,
     force: bool = False,
     json_out: Path | None = None,
     scoring: ScoringOptions,
@@ -49,12 +48,11 @@ def score_logs(
         keep (COLUMN,...): Copy these columns of LOGS into the output; `all` copies all.
         names: Columns of the output: plain (recall@5), or safe for SQL (recall_at_5).
         max_bad_rows: Skip up to this many rows that cannot be scored, and keep them in OUT.rejected.jsonl.
-        incremental: Score only files that are new since the last call; OUT is a folder.
     """
     from krag_eval.scale import score_logs as score  # pyarrow is an extra
 
     settings = scoring.settings()
-    with stopping(lambda: _stopped(out / "_krag_eval" if incremental else Path(f"{out}.parts"))), Bars() as bars:
+    with stopping(lambda: _stopped(Path(f"{out}.parts"))), Bars() as bars:
         result = score(
             logs,
             out,
@@ -69,7 +67,6 @@ def score_logs(
             keep="all" if keep == "all" else parse_names(keep) or (),
             names=names,
             max_bad_rows=max_bad_rows,
-            incremental=incremental,
             force=force,
             progress=bars.show,
             **settings,

@@ -12,7 +12,7 @@ import sys
 _SAME_NAMES = (
     "allow_repeated_ids", "baseline", "budgets", "by", "cluster", "columns", "concurrency", "confidence", "containment",
     "corpus", "depth", "doc_key", "effect", "embedding_prefix", "embeddings", "encoding", "evalset", "force",
-    "format", "fresh", "gain", "grade_key", "id_key", "incremental", "journal", "k", "keep", "kmax", "level", "llm",
+    "format", "fresh", "gain", "grade_key", "id_key", "journal", "k", "keep", "kmax", "level", "llm",
     "margin", "max_bad_rows", "max_error_rate", "metrics", "missing", "n_bootstrap", "n_randomisation", "near",
     "near_questions", "power", "precision_denominator", "repeated", "resume", "retries", "retry_errors",
     "rouge_measure", "samples", "seed", "sheet", "similarity_threshold", "skip_e2e", "span_measure", "threshold",

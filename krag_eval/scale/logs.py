@@ -27,13 +27,11 @@ from krag_eval.metrics.cut_offs import GivenCutOff
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS, read_metrics
 from krag_eval.scale.batch import repeated
 from krag_eval.scale.files import find_files, survey
-from krag_eval.scale.increments import Increments
 from krag_eval.scale.long_form import LongForm
 from krag_eval.scale.output import Output
 from krag_eval.scale.repeats import find_repeated
 from krag_eval.scale.scorer import ColumnarScorer
 from krag_eval.scale.tasks import (
-    STATE,
     check_part,
     divide,
     first_rows,
@@ -63,7 +61,6 @@ def score_logs(
     keep: str | Sequence[str] | pa.Schema = (),
     names: str = "plain",
     max_bad_rows: int = 0,
-    incremental: bool = False,
     force: bool = False,
     progress: bool | ProgressHook | None = False,
     **settings: Unpack[ScoringSettings],
@@ -79,7 +76,7 @@ def score_logs(
         logs: A path, a pattern such as `"logs/*.parquet"`, a folder, an address that Arrow can open (`s3://`, `gs://`),
             or a list of these.
         out: The Parquet file to write, one row per query in the order of the input; its pages have checksums. The
-            columns are those of `ColumnarScorer.score_batch`. With `incremental`, a folder of such files.
+            columns are those of `ColumnarScorer.score_batch`.
         gold: Parquet files with one row per gold document; then `logs` have one row per retrieved document. DuckDB
             joins them first (extra `duckdb`). Both have `query_id`, and `id` or `text` or both; logs have `rank` or
             `score` or both, gold may have `grade`. Queries without gold rows are left out.
@@ -101,8 +98,6 @@ def score_logs(
         max_bad_rows: How many rows that cannot be scored may be skipped, with a warning: they are in no number, and
             saved in `out` + `.rejected.jsonl`. Repeated query ids and errors of your own functions are errors in any
             case.
-        incremental: Score only files that were not scored into the folder `out` before, and return the result of all.
-            Files that have changed since then are refused; for those that have disappeared, you are warned.
         force: Replace `out` if it exists.
         progress: True for a line on a terminal, or a function that is called with a `RunProgress` after every task.
         **settings: The scoring settings that `evaluate` takes, such as `match_method`, `threshold`, `tokenizer`.
@@ -124,21 +119,13 @@ def score_logs(
     scorer = make(keep=keep)
     scorer.check_intervals(intervals)
     with contextlib.ExitStack() as stack:
-        earlier = stack.enter_context(_increments(out, gold, force, scorer)) if incremental else None
-        target = _check_target(out, force) if earlier is None else earlier.target
-        besides = Path(f"{target}.parts") if earlier is None else earlier.out
-        files = find_files(logs, may_be_remote=gold is None, besides=besides)
-        if earlier is not None:
-            files = earlier.new(files)
+        target = _check_target(out, force)
+        folder = Path(f"{target}.parts")
+        files = find_files(logs, may_be_remote=gold is None, besides=folder)
         long_form = _long_form(files, gold, kmax, read_metrics(metrics, k).cut_offs, scorer)
-        may_be_empty = long_form is not None or (earlier is not None and bool(earlier.parts))
-        groups, what, kept = survey(files, target, None if long_form else scorer, may_be_empty=may_be_empty)
-        if earlier is not None:
-            kept = earlier.kept(kept, files)
-            if not groups:
-                return scorer.finalize(scorer.merge(earlier.states()), intervals=intervals)
+        is_long = long_form is not None
+        groups, what, kept = survey(files, target, None if is_long else scorer, may_be_empty=is_long)
         scorer = make(keep=kept)
-        folder = besides if earlier is None else earlier.folder_of(what)
         if long_form is not None:
             what += f"; {survey(long_form.gold, target)[1]}"
         stack.enter_context(journal := _journal(target, folder, scorer, what, long_form))
@@ -153,7 +140,7 @@ def score_logs(
         report(n_done)
         rules: dict[str, Any] = {"allow_repeated_ids": allow_repeated_ids, "max_bad_rows": most_bad}
         sizes = [[group.n_rows for group in task.groups] for task in tasks]
-        rejected = Path(f"{target}.rejected.jsonl") if earlier is None else earlier.rejected
+        rejected = Path(f"{target}.rejected.jsonl")
         with Output(
             list(zip(parts, sizes, strict=True)), target, scorer.schema, scorer.signature, rejected, most_bad
         ) as output:
@@ -166,12 +153,9 @@ def score_logs(
                 report(n_done)
                 output.add(task.number)
             hash_files = [Path(f"{part}.ids.npy") for part in parts]
-            mine = scorer.merge(map(read_state, parts))
-            state = mine if earlier is None else scorer.merge([*earlier.states(), mine])
-            if not allow_repeated_ids:
-                old = ([], []) if earlier is None else (earlier.hash_files, earlier.parts)
-                if found := find_repeated([*old[0], *hash_files], [*old[1], *parts]):
-                    raise repeated(list(found)[:3], len(found))
+            state = scorer.merge(map(read_state, parts))
+            if not allow_repeated_ids and (found := find_repeated(hash_files, parts)):
+                raise repeated(list(found)[:3], len(found))
             is_empty = not state.supply.sides["predicted"].documents
             if long_form is not None and is_empty:
                 long_form.warn_of_nothing_found()
@@ -180,28 +164,10 @@ def score_logs(
                 scorer.look_again(state, first_rows(tasks[0]))
             front = NO_LISTS if long_form is None else NOTHING_RETRIEVED_YET
             result = scorer.finalize_found(state, intervals=intervals, front=front)
-            output.finish(None if earlier is None else {STATE: mine.to_json().encode()})
-        if earlier is not None:
-            earlier.commit(files, hash_files)
+            output.finish()
         report(n_done, is_over=True)
     shutil.rmtree(folder)
     return result
-
-
-def _increments(out: object, gold: object, force: bool, scorer: ColumnarScorer) -> Increments:
-    if not isinstance(out, (str, os.PathLike)) or not os.fspath(out) or "://" in str(out):
-        raise InvalidInputError(f"`out` must be the path of a folder on this machine, got {out!r:.60}.")
-    if gold is not None or force:
-        other = "`force`: to start again, give a new folder" if gold is None else "`gold`: join the logs first"
-        raise InvalidInputError(f"`incremental` does not work with {other}.")
-    kept = scorer.keep if isinstance(scorer.keep, str) else list(scorer.names_of(()))
-    settings = {
-        "signature": scorer.signature,
-        "by": list(scorer.by),
-        "keep": kept,
-        "values": scorer.schema.names[-len(scorer.keys) :],
-    }
-    return Increments(Path(out), settings)
 
 
 def _check_target(out: object, force: bool) -> Path:

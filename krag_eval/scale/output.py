@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Self
@@ -69,16 +69,10 @@ class CompleteFile:
         if self._n_rows >= self._rows_in_group or self._n_bytes >= _BYTES_AT_ONCE:
             self._write_group()
 
-    def finish(self, metadata: Mapping[bytes, bytes] | None = None) -> None:
-        """Sync the file to the disk, and replace the target.
-
-        Args:
-            metadata: Further metadata of the file.
-        """
+    def finish(self) -> None:
+        """Sync the file to the disk, and replace the target."""
         if self._waiting:
             self._write_group()
-        if metadata:
-            self._writer.add_key_value_metadata(metadata)
         self._writer.close()
         put_in_place(self._temporary, self._target)
 
@@ -179,14 +173,10 @@ class Output:
                 self._done.remove(self._next)
                 self._next += 1
 
-    def finish(self, metadata: Mapping[bytes, bytes] | None = None) -> None:
-        """Replace the target, and save and report the rows that were left out.
-
-        Args:
-            metadata: Further metadata of the file.
-        """
+    def finish(self) -> None:
+        """Replace the target, and save and report the rows that were left out."""
         with self._errors():
-            self._file.finish(metadata)
+            self._file.finish()
         if self.n_bad_rows:
             self._save_bad_rows()
             for _, bad in zip(range(_TOLD), self._bad_rows(), strict=False):

@@ -212,26 +212,6 @@ def test_columns_are_kept_bad_rows_skipped_and_the_rest_scored_by_group(command:
     assert pq.read_schema("2.parquet").names == written.schema.names
 
 
-def test_only_new_files_are_scored_into_a_folder(command: Runner) -> None:
-    Path("logs").mkdir()
-    line = "score-logs logs --out scores --incremental --workers 1 -k 1 --metrics recall"
-    for number in range(2):
-        write_rows(Path(f"logs/{number}.parquet"), [row(f"q{number}")])
-        assert command(line).out.splitlines()[0].strip().startswith(f"scores: {number + 1} quer")
-    assert len(list(Path("scores").glob("*.parquet"))) == 2
-    outcome = command(f"{line} --force")
-    assert (outcome.code, outcome.err) == (
-        2,
-        "InvalidInputError: `--incremental` does not work with `--force`: to start again, give a new folder.\n",
-    )
-    Path("other").mkdir()
-    Path("other/mine").touch()
-    outcome = command(line.replace("scores", "other"))
-    assert outcome.err == (
-        "InvalidInputError: other: was not made by --incremental. Give the path of a new folder, or of one that was.\n"
-    )
-
-
 def write_groups(n_groups: int) -> None:
     groups = [n_groups - 1 - number % n_groups for number in range(WHOLE.num_rows)]
     pq.write_table(pa.Table.from_batches([WHOLE.append_column("group", pa.array(groups))]), "grouped.parquet")

@@ -70,16 +70,6 @@ def test_folders_named_by_a_value_are_group_columns(tmp_path: Path) -> None:
     assert by_group(result) == alone(**HOW)
 
 
-def test_new_files_are_added_to_the_groups_of_earlier_ones(tmp_path: Path) -> None:
-    logs, how = write(tmp_path / "logs", TABLE.slice(0, 500)), {**HOW, "incremental": True}
-    score_logs(logs, tmp_path / "out", by="model", **how)
-    pq.write_table(TABLE.slice(500), logs / "1.parquet")
-    assert by_group(score_logs(logs, tmp_path / "out", by="model", **how)) == alone(**HOW)
-    assert by_group(score_logs(logs, tmp_path / "out", by="model", **how)) == alone(**HOW)  # nothing is new
-    with pytest.raises(InvalidInputError, match="by"):
-        score_logs(logs, tmp_path / "out", by=None, **how)
-
-
 SCRIPT = """
 import sys
 from krag_eval import score_logs

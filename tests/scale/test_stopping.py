@@ -139,7 +139,6 @@ ROOM = [0, 1000, 3000, 6000, 10_000, 20_000, 45_000, 120_000]
 KINDS: dict[str, dict[str, Any]] = {
     "one file": {},
     "bad rows aside": {"max_bad_rows": 500},
-    "incremental": {"incremental": True, "max_bad_rows": 500},
     "long form": {"gold": "gold.parquet", "kmax": 5},
 }
 

@@ -16,7 +16,6 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import (
@@ -179,13 +178,6 @@ def _by_day(folder: Path) -> Any:
     return _score(folder, by="day")
 
 
-def _make_increments(folder: Path) -> None:
-    write_logs(folder / "logs", (0, 100, 200, 300), 100)
-    (folder / "logs" / "2.parquet").rename(folder / "new")
-    _score(folder, "out", incremental=True)
-    (folder / "new").rename(folder / "logs" / "2.parquet")
-
-
 def _leave_parts(run: Callable[[], object], out: Path) -> None:
     with _kept():
         run()
@@ -209,23 +201,9 @@ def _score(folder: Path, out: str = "out.parquet", **more: Any) -> Any:
     try:
         result = score_logs("logs", out, k=3, metrics=["recall", "ndcg"], match_method="id", **more)
         groups = None if result.groups is None else {key: one.to_json() for key, one in result.groups.items()}
-        return result.to_json(), groups, Path(out).read_bytes() if Path(out).is_file() else _all_rows(Path(out))
+        return result.to_json(), groups, Path(out).read_bytes()
     finally:
         os.chdir(before)
-
-
-def _increment(folder: Path) -> Any:
-    return _score(folder, "out", incremental=True)
-
-
-def _all_rows(out: Path) -> Any:
-    rows = dict[str, Any]()
-    for path in sorted(out.glob("*.parquet")):
-        try:
-            rows[path.name] = pq.read_table(path, page_checksum_verification=True).to_pylist()
-        except (pa.ArrowException, OSError) as error:
-            raise InvalidInputError(f"{path}: Arrow refuses it ({error})") from error
-    return rows
 
 
 def _make_state(folder: Path, by: str | None = None) -> None:
@@ -304,7 +282,7 @@ def _lost_scores(expected: Any, found: Any) -> bool:
     return bool(found[1]) and found[0].items() <= expected[0].items()
 
 
-PARTS, OWN = "out.parquet.parts", "out/_krag_eval"
+PARTS = "out.parquet.parts"
 FILES = {
     "journal of a run": Files(_make_run, lambda folder: _rows(folder / "run.jsonl"), ("run.jsonl",), _lacks),
     "journal by key (bench, generation, judge)": Files(_make_keyed, _keyed, ("verdicts.jsonl",), _lacks),
@@ -315,9 +293,6 @@ FILES = {
         _make_joined, lambda folder: _score(folder, gold="gold"), (f"{PARTS}/joined.parquet", f"{PARTS}/joined.sha256")
     ),
     "part of a scoring by group": Files(_make_groups, _by_day, (f"{PARTS}/000000.parquet",)),
-    "incremental scoring: rows and states": Files(_make_increments, _increment, ("out/part-000000.parquet",)),
-    "incremental scoring: hashes of query ids": Files(_make_increments, _increment, (f"{OWN}/part-000000.ids.npy",)),
-    "incremental scoring: journal": Files(_make_increments, _increment, (f"{OWN}/journal.jsonl",)),
     "partial state": Files(_make_state, _state, ("state.json",)),
     "partial state by group": Files(lambda folder: _make_state(folder, "model"), _state, ("state.json",)),
     "set and run in Parquet": Files(_make_parquet, _parquet, ("set.parquet", "run.parquet")),
