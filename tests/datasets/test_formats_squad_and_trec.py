@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,14 @@ from krag_eval import (
     InvalidInputError,
     KragEvalWarning,
     Question,
+    Run,
+    RunRow,
     read_evalset,
     read_run,
     write_evalset,
+    write_run,
 )
+from krag_eval.datasets.formats.topics import read_queries
 
 TEXT, OTHER = "보림 마을의 녹차는 사월에 수확한다.", "A ferry leaves at noon."
 
@@ -202,6 +207,14 @@ def test_tables_of_pytrec_eval_and_ranx_are_qrels_and_runs(tmp_path: Path) -> No
         read_run(dump_text(tmp_path / "run.json", '{"q": {"a": 1e999, "b": 0.5}}'))
 
 
+def test_a_table_has_the_score_of_the_first_of_documents_with_one_id(tmp_path: Path) -> None:
+    ranked = (Document(id="a", score=0.9), Document(id="b", score=0.5), Document(id="a", score=0.1))
+    run = Run(name="r", rows={"q": RunRow(query_id="q", retrieved=ranked)})
+    with pytest.warns(KragEvalWarning, match="documents that repeat an id"):
+        write_run(run, tmp_path / "run.scores.json")
+    assert json.loads((tmp_path / "run.scores.json").read_text()) == {"q": {"a": 0.9, "b": 0.5}}
+
+
 TOPICS = """<top>
 <num> Number: 301
 <title> International Organized Crime
@@ -234,3 +247,26 @@ def test_the_texts_of_queries_may_stand_in_a_file_of_their_own(tmp_path: Path, n
     more = qrels(tmp_path / "more", "303 0 a 1", "301 0 a 1")
     with pytest.warns(KragEvalWarning, match="has no text for 1 of 2 questions, for example '303'"):
         assert read_evalset(more, queries=tmp_path / name).texts == ["", "International Organized Crime"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "place"),
+    [
+        ("topics.tsv", "301\tcrime\n\tpolio\n", ":2"),
+        ("topics.tsv", "301\tcrime\n \tpolio\n", ":2"),
+        ("topics.tsv", "301 crime\n", ":1"),
+        (
+            "topics.txt",
+            "<top><num>301</num><title>crime</title></top>\n<top><num> </num><title>polio</title></top>",
+            ":2",
+        ),
+        ("topics.txt", "<top>\n<num> Number:\n<title> polio\n</top>", ":1"),
+        ("topics.txt", "<top><num>301</num></top>", ":1"),
+        ("topics.csv", "query_id,text\n301,crime\n,polio\n", ":3"),
+        ("topics.jsonl", '{"_id": "", "text": "polio"}', ":1"),
+    ],
+)
+def test_a_query_without_an_id_is_refused_at_its_line(tmp_path: Path, name: str, content: str, place: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InvalidInputError, match=rf"{re.escape(name)}{place}: "):
+        list(read_queries(tmp_path / name))

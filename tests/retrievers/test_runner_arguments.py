@@ -33,6 +33,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"evalset": [{"id": 7, "gold": []}]},
         "The question '7' has no text. Give every question a text to ask the retriever.",
     ),
+    "a question of blanks": (
+        {"evalset": [{"id": "q", "question": " \n\u3000", "gold": []}]},
+        "The question 'q' has no text.",
+    ),
     "no retrievers": ({"retriever": {}}, "There is no retriever. Give at least one"),
     "a name for several": ({"retriever": {"a": search}, "name": "b"}, "`name` is for a single retriever."),
     "parameters of nobody": (

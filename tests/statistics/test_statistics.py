@@ -24,7 +24,7 @@ from krag_eval.statistics.bootstrap import (
     unseen_share,
 )
 from krag_eval.statistics.checks import check_rounds, check_seed, check_share, need_scipy
-from krag_eval.statistics.significance import EXACT_UP_TO, holm, randomisation_test, resolvable_difference
+from krag_eval.statistics.significance import EXACT_UP_TO, effect_size, holm, randomisation_test, resolvable_difference
 
 # Darwin's maize: crossed minus self-fertilised, in eighths of an inch (Fisher 1935, The Design of Experiments, 21).
 MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
@@ -222,3 +222,15 @@ def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(sys.modules, "scipy", None)
     with pytest.raises(MissingDependencyError, match=r'pip install "krag-eval\[stats\]"'):
         need_scipy("compare")
+
+
+@pytest.mark.parametrize("n", [2, 3, 20])
+def test_an_effect_size_has_the_correction_of_hedges_for_so_many_pairs(n: int) -> None:
+    differences = np.arange(n, dtype=np.float64)
+    plain = differences.mean() / differences.std(ddof=1)
+    assert effect_size(differences) == pytest.approx(plain * (1 - 3 / (4 * n - 5)), rel=1e-12)
+    assert effect_size(-differences) == pytest.approx(-plain * (1 - 3 / (4 * n - 5)), rel=1e-12)
+
+
+def test_there_is_no_effect_size_where_nothing_varies() -> None:
+    assert [effect_size(np.array(given)) for given in ([], [0.5], [0.5, 0.5])] == [None, None, None]
