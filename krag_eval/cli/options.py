@@ -17,8 +17,8 @@ Parameters:
     force: Overwrite existing files.
     json_out (--json): Write the results as JSON; `-` prints JSON instead of tables.
     k: Comma-separated cut-offs; `all` scores every rank.
-    match: id, text, containment, rouge1, rouge2, rougeL or embedding; of several, separated by commas, the first that
-        matches decides. Alone: span, the places of chunks and gold in documents.
+    match: {match}; of several, separated by commas, the first that matches decides. Only span, the places of chunks and
+        gold in documents, stands alone.
     threshold: Minimum similarity of two matching texts, 0 to 1, or one per method: rouge1=0.6,rougeL=0.5. Default: 0.5
         for ROUGE and span, 0.7 for embedding.
     tokenizer: {tokenizer}.

@@ -13,6 +13,7 @@ import pytest
 from krag_eval import KragEvalWarning, diagnose, evaluate
 from krag_eval._utils.formatting import format_value
 from krag_eval.analysis.diagnosis import CAUSES, FOUND
+from krag_eval.metrics import ALL_METRICS, METRICS
 from krag_eval.report import build_report
 from krag_eval.report.html.cut_offs import computed_metrics, cut_off_columns
 from krag_eval.report.html.page import json_in_script, payload
@@ -58,6 +59,16 @@ def load(page: Page, report: Any) -> None:
         f'<script type="application/json" id="krag-data-{k}">{json_in_script(v)}</script>' for k, v in data.items()
     )
     page.set_content(f"<!DOCTYPE html>{''.join(parts)}<script>{script}</script>")
+
+
+def test_every_metric_that_needs_nothing_but_ranks_has_a_formula_on_the_page() -> None:
+    of_ranks = {
+        name
+        for name, metric in ALL_METRICS.items()
+        if metric.has_cut_off and not (metric.reads_documents or metric.reads_matches or metric.reads_sessions)
+    }
+    assert computed_metrics() == of_ranks - {"alpha_ndcg"}  # it counts repeated needs, which the page lacks
+    assert {*METRICS} < computed_metrics()
 
 
 @pytest.mark.parametrize("denominator", ["retrieved", "k"])
