@@ -22,6 +22,8 @@ from krag_eval import (
     write_evalset,
     write_run,
 )
+from krag_eval.datasets.formats.source import Source
+from krag_eval.datasets.formats.squad import passages
 from krag_eval.datasets.formats.topics import read_queries
 
 TEXT, OTHER = "보림 마을의 녹차는 사월에 수확한다.", "A ferry leaves at noon."
@@ -264,9 +266,35 @@ def test_the_texts_of_queries_may_stand_in_a_file_of_their_own(tmp_path: Path, n
         ("topics.txt", "<top><num>301</num></top>", ":1"),
         ("topics.csv", "query_id,text\n301,crime\n,polio\n", ":3"),
         ("topics.jsonl", '{"_id": "", "text": "polio"}', ":1"),
+        ("topics.jsonl", '{"_id": "301", "text": 5}', ":1"),
     ],
 )
-def test_a_query_without_an_id_is_refused_at_its_line(tmp_path: Path, name: str, content: str, place: str) -> None:
+def test_a_query_without_an_id_or_a_text_is_refused_at_its_line(
+    tmp_path: Path, name: str, content: str, place: str
+) -> None:
     (tmp_path / name).write_text(content)
     with pytest.raises(InvalidInputError, match=rf"{re.escape(name)}{place}: "):
         list(read_queries(tmp_path / name))
+
+
+def test_a_query_that_has_two_texts_is_refused_and_one_that_stands_twice_is_not(tmp_path: Path) -> None:
+    judged = qrels(tmp_path / "judged", "301 0 a 1")
+    (tmp_path / "same.tsv").write_text("301\tcrime\n301\tcrime\n")
+    assert read_evalset(judged, queries=tmp_path / "same.tsv").texts == ["crime"]
+    (tmp_path / "other.tsv").write_text("301\tcrime\n301\tpolio\n")
+    with pytest.raises(InvalidInputError, match=r"other\.tsv:2: the query '301' appears twice"):
+        read_evalset(judged, queries=tmp_path / "other.tsv")
+
+
+def test_paragraphs_stand_under_the_document_that_they_come_from_and_are_passages_once(tmp_path: Path) -> None:
+    gold = document("p1", TEXT, "tea"), document("p2", OTHER, "ferry")
+    questions = [Question(id=f"q{n}", question="?", answer="a", gold=(gold[n % 2],)) for n in range(3)]
+    with pytest.warns(KragEvalWarning):
+        write_evalset(EvalSet(questions), tmp_path / "s.squad.json")
+    data = json.loads((tmp_path / "s.squad.json").read_text(encoding="utf-8"))["data"]
+    assert [(article["title"], [p["id"] for p in article["paragraphs"]]) for article in data] == [
+        ("tea", ["p1"]),
+        ("ferry", ["p2"]),
+    ]
+    dump(tmp_path / "twice.json", {"data": data * 2})
+    assert [one.id for _, one in passages(Source(tmp_path / "twice.json"))] == ["p1", "p2"]

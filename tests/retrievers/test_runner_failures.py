@@ -230,4 +230,6 @@ def test_as_many_failures_as_are_allowed_stop_no_run_and_one_more_does() -> None
     assert recorded(*rows, max_error_rate=0.25).n_errors == 6
     with pytest.raises(RunStoppedError, match="5 of 20 questions failed"):
         recorded(*rows, max_error_rate=0.249)
-    assert recorded(*rows).n_errors == 6
+    assert recorded(*rows).n_errors == recorded(*rows, max_error_rate=1).n_errors == 6
+    with pytest.raises(RunStoppedError, match="1 of 3 questions failed"):
+        recorded(*rows[3:6], max_error_rate=0)

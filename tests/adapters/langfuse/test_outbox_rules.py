@@ -17,7 +17,7 @@ from langfuse.api.core import ApiError
 from krag_eval import InvalidInputError
 from krag_eval_langfuse import Target
 from krag_eval_langfuse.delivery import AT_ONCE, Outcome, Refusal
-from krag_eval_langfuse.outbox import FIRST_WAIT, PATIENCE, Outbox, Row, ScoreFile
+from krag_eval_langfuse.outbox import FIRST_WAIT, PATIENCE, Outbox, Row, ScoreFile, _salvage
 from krag_eval_langfuse.scores import Score
 
 REFUSED, BROKEN, BUSY = (ApiError(status_code=status, body="no") for status in (400, 500, 503))
@@ -149,10 +149,11 @@ def test_a_server_that_accepts_nothing_blames_no_score_until_patience_ends(
         sending.send(BROKEN)
     assert (sending.tries(), sending.file.refused(), len(sending.pauses)) == ([9, 8], [], 9)
     now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + PATIENCE + 60)
-    for _ in range(2):
-        sending.send(BROKEN)
-    assert (len(sending.file.refused()), sending.file.n_waiting()) == (2, 0)
+    for passed, n_left in ((PATIENCE - 60, 2), (PATIENCE + 60, 0)):
+        monkeypatch.setattr(time, "time", lambda moment=now + passed: moment)
+        for _ in range(2):
+            sending.send(BROKEN)
+        assert (len(sending.file.refused()), sending.file.n_waiting()) == (2 - n_left, n_left)
 
 
 @pytest.mark.parametrize(("n_failures", "left"), [(19, 5), (20, 0), (21, 0)])
@@ -250,3 +251,23 @@ def test_a_server_that_accepts_others_meanwhile_is_not_to_blame(sending: Sending
         sending.file.put([score(f"fine {number}")])
         assert [row.key for row in sending.send()] == [f"fine {number}"]
     assert [row.key for row in sending.file.refused()] == ["bad"]
+
+
+def test_a_thread_that_was_replaced_sends_nothing_more(sending: Sending, monkeypatch: pytest.MonkeyPatch) -> None:
+    sending.file.put([score("a")])
+    sending.outbox._thread = None
+    monkeypatch.setattr(sending.outbox, "_deliver", lambda rows: pytest.fail("it sends"))
+    sending.outbox._work()
+    assert sending.file.claim()
+    sending.file.release()
+
+
+def test_of_a_file_in_which_nothing_can_be_read_that_is_said(tmp_path: Path) -> None:
+    file = ScoreFile(tmp_path / "outbox")
+    file.put(scores(3))
+    file.close()
+    content = file.path.read_bytes()
+    file.path.write_bytes(content[:4096] + bytes(len(content) - 4096))
+    (tmp_path / "salvaged").mkdir()
+    _, damaged = _salvage(file.path, tmp_path / "salvaged")
+    assert damaged == ["all scores (their number is unknown)"]
