@@ -8,15 +8,16 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
 from langfuse.api.core import ApiError
 
-from krag_eval import InvalidInputError
-from krag_eval_langfuse import Target
-from krag_eval_langfuse.delivery import AT_ONCE, Outcome, Refusal
+from krag_eval import InvalidInputError, MissingDependencyError
+from krag_eval_langfuse import LangfuseRequestError, LangfuseScoreHandler, Target
+from krag_eval_langfuse.delivery import AT_ONCE, Outcome, Refusal, SyncDelivery, requests_of
 from krag_eval_langfuse.outbox import FIRST_WAIT, PATIENCE, Outbox, Row, ScoreFile, _salvage
 from krag_eval_langfuse.scores import Score
 
@@ -271,3 +272,54 @@ def test_of_a_file_in_which_nothing_can_be_read_that_is_said(tmp_path: Path) -> 
     (tmp_path / "salvaged").mkdir()
     _, damaged = _salvage(file.path, tmp_path / "salvaged")
     assert damaged == ["all scores (their number is unknown)"]
+
+
+def test_sending_without_an_outbox_gives_up_after_three_failures_in_a_row_until_it_is_finished(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = iter("ffoffffo")  # fails, or is ok
+    asked: list[int] = []
+
+    def answer(client: Any, sent: Sequence[Score]) -> list[Refusal]:
+        asked.append(len(sent))
+        if next(answers) == "f":
+            raise BUSY
+        return [Refusal("no")]
+
+    monkeypatch.setattr("krag_eval_langfuse.delivery.post", answer)
+    delivery = SyncDelivery()
+    outcomes = [delivery.send(object(), scores(AT_ONCE)) for _ in range(7)]
+    assert [(one.sent, one.failed) for one in outcomes] == [(0, 100), (0, 100), (99, 1), *[(0, 100)] * 4]
+    assert asked == [100] * 6
+    assert outcomes[-1].problems == ("100 scores not tried, because 3 requests in a row failed",)
+    delivery.finish(object())
+    delivery.send(object(), scores(3))
+    assert not delivery.flush(object(), None)
+    assert delivery.finish(object()).failed == 3
+    assert asked[-1] == 3
+    assert delivery.flush(object(), None)
+
+
+@pytest.mark.parametrize(
+    ("status", "cure"),
+    [
+        (400, "arguments"),
+        (401, "LANGFUSE_PUBLIC_KEY"),
+        (405, "LANGFUSE_BASE_URL"),
+        (429, "try again"),
+        (500, "try again"),
+    ],
+)
+def test_what_a_request_that_fails_needs_is_said_by_its_status(status: int, cure: str) -> None:
+    client: Any = SimpleNamespace(api=object())
+    with pytest.raises(LangfuseRequestError, match=cure), requests_of("score_traces", client):
+        raise ApiError(status_code=status)
+
+
+def test_without_langfuse_a_handler_is_refused_when_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(needed_by: str) -> None:
+        raise MissingDependencyError(needed_by, "langfuse", "langfuse")
+
+    monkeypatch.setattr("krag_eval_langfuse.sender.check_installed", refuse)
+    with pytest.raises(MissingDependencyError, match="LangfuseScoreHandler"):
+        LangfuseScoreHandler(session_id="s")
