@@ -1,4 +1,4 @@
-"""What becomes of the scores of one request, by the answer: on the thread of the test, without a server or a pause."""
+"""What becomes of scores, by the answer to each request: on the thread of the test, without a server or a pause."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
+from langfuse import Langfuse
 from langfuse.api.core import ApiError
 
 from krag_eval import InvalidInputError, MissingDependencyError
@@ -20,6 +21,7 @@ from krag_eval_langfuse import LangfuseRequestError, LangfuseScoreHandler, Targe
 from krag_eval_langfuse.delivery import AT_ONCE, Outcome, Refusal, SyncDelivery, requests_of
 from krag_eval_langfuse.outbox import FIRST_WAIT, PATIENCE, Outbox, Row, ScoreFile, _salvage
 from krag_eval_langfuse.scores import Score
+from krag_eval_langfuse.sender import ScoreSender
 
 REFUSED, BROKEN, BUSY = (ApiError(status_code=status, body="no") for status in (400, 500, 503))
 LIMIT = 4.0
@@ -323,3 +325,41 @@ def test_without_langfuse_a_handler_is_refused_when_it_is_made(monkeypatch: pyte
     monkeypatch.setattr("krag_eval_langfuse.sender.check_installed", refuse)
     with pytest.raises(MissingDependencyError, match="LangfuseScoreHandler"):
         LangfuseScoreHandler(session_id="s")
+
+
+def sender_of(client: Langfuse, delivery: str) -> ScoreSender:
+    return ScoreSender(client, delivery=delivery, on_error="log", needed_by="a test")
+
+
+def test_closing_flushes_the_client_and_sends_what_waits_for_a_full_batch(
+    client: Langfuse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[object] = []
+    monkeypatch.setattr(client, "create_score", lambda **_: done.append("given"))
+    monkeypatch.setattr(client, "flush", lambda: done.append("flushed"))
+
+    def post(client: Any, sent: Sequence[Score]) -> list[Refusal]:
+        done.append(len(sent))
+        return []
+
+    monkeypatch.setattr("krag_eval_langfuse.delivery.post", post)
+    for delivery, expected in (("queue", ["given", "given", "flushed"]), ("sync", [2])):
+        done.clear()
+        sender = sender_of(client, delivery)
+        sender.send(scores(2))
+        sender.close(10)
+        assert done == expected
+        assert (sender.counters.sent, sender.counters.failed) == (2, 0)
+
+
+def test_a_flush_says_once_that_a_score_was_lost_be_it_a_single_one(
+    client: Langfuse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: Any) -> None:
+        raise OSError("no")
+
+    monkeypatch.setattr(client, "create_score", refuse)
+    sender = sender_of(client, "queue")
+    sender.send(scores(1))
+    assert (sender.flush(10), sender.flush(10)) == (False, True)
+    assert (sender.counters.failed, sender.problems) == (1, ["OSError: no"])
