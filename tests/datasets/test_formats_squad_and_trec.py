@@ -25,6 +25,7 @@ from krag_eval import (
 from krag_eval.datasets.formats.source import Source
 from krag_eval.datasets.formats.squad import passages
 from krag_eval.datasets.formats.topics import read_queries
+from krag_eval.datasets.formats.trec import questions_in_order
 
 TEXT, OTHER = "보림 마을의 녹차는 사월에 수확한다.", "A ferry leaves at noon."
 
@@ -298,3 +299,27 @@ def test_paragraphs_stand_under_the_document_that_they_come_from_and_are_passage
     ]
     dump(tmp_path / "twice.json", {"data": data * 2})
     assert [one.id for _, one in passages(Source(tmp_path / "twice.json"))] == ["p1", "p2"]
+
+
+@pytest.mark.parametrize(("name", "tag"), [("my run", "my_run"), ("bm25", "bm25"), (" ", "run")])
+def test_a_result_file_has_the_name_of_the_run_as_its_tag(tmp_path: Path, name: str, tag: str) -> None:
+    run = Run(name=name, rows={"q": RunRow(query_id="q", retrieved=(Document(id="a", score=1.0),))})
+    write_run(run, tmp_path / "x.trec")
+    assert (tmp_path / "x.trec").read_text().split() == ["q", "Q0", "a", "1", "1.0", tag]
+
+
+def test_qrels_have_four_columns_and_no_fifth(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r":2: has 5 columns, and a line of qrels is"):
+        read_evalset(qrels(tmp_path / "x.qrels", "1 0 a 1", "1 0 b 1 z"))
+
+
+def test_a_query_may_have_as_many_lines_as_a_row_may_have_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("krag_eval.datasets.formats.trec.limit", lambda name: {"values": 8}[name])
+    assert len(read_evalset(qrels(tmp_path / "x.qrels", "1 0 a 1", "2 0 a 1", "1 0 b 1"))) == 2
+    path = qrels(tmp_path / "x.qrels", "1 0 a 1", "1 0 b 1", "1 0 c 1")
+    with pytest.raises(InvalidInputError, match=r":3: the query '1' has 3 lines or more"):
+        read_evalset(path)
+    with pytest.raises(InvalidInputError, match=r":3: the query '1' has 3 lines or more"):
+        list(questions_in_order(Source(path)))
