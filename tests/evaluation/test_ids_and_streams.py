@@ -168,3 +168,11 @@ def test_a_result_in_between_keeps_its_errors_when_later_queries_fail() -> None:
     result = scorer.result()
     scorer.score(["c"], OSError("gone again"))
     assert (dict(result.errors), len(scorer.result().errors)) == ({1: "OSError: gone"}, 2)
+
+
+def test_the_first_result_of_a_scorer_warns_if_nothing_matches_and_no_later_one() -> None:
+    scorer = Scorer(k=1, bare_ids=True)
+    scorer.score(["a"], ["x"])
+    with pytest.warns(KragEvalWarning, match="Not one id matches"):
+        scorer.result()
+    assert scorer.result()["recall@1"] == 0
