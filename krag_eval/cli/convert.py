@@ -39,8 +39,7 @@ def convert(
     Parameters:
         source (IN): An evaluation set or a run; BEIR: the folder.
         target (OUT): The file to write; BEIR: the folder.
-        to_format (--to FORMAT): jsonl, json, csv, tsv, parquet, trec, scores, beir, llama_index, ragas or squad; by the
-            ending of OUT by default, and jsonl for `-`.
+        to_format (--to FORMAT): {to_format}; by the ending of OUT by default, and jsonl for `-`.
         kind: evalset or run, if IN holds both.
         queries: The query texts, for TREC qrels.
         evalset: The questions of a run, for ragas rows.

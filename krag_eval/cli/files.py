@@ -32,7 +32,8 @@ class FileOptions:
             stands for numbered columns: result means result 1, result 2 and so on.
         sheet (NAME): The sheet of a workbook; repeat it to give each workbook its own.
         encoding: The encoding of files that are not UTF-8, such as cp949.
-        from_format (--from FORMAT): The format of files whose name and content do not show it, such as CSV from `-`.
+        from_format (--from FORMAT): The format of files whose name and content do not show it, such as csv for `-`:
+            {from_format}.
     """
 
     columns: str | None = None

@@ -1,11 +1,12 @@
 """The options of the commands, and how their values are read.
 
 A parameter of a command is an argument if it is positional, and an option otherwise. The docstring of the command says
-what it is, with its names and metavar in parentheses if they are not the usual ones; those that several commands share:
+what it is, with its names and metavar in parentheses if they are not the usual ones; `{tokenizer}` stands for all that
+this option can be. Those that several commands share:
 
 Parameters:
     evalset (EVALSET): Questions with their gold documents.
-    metrics: Comma-separated metric names; all by default.
+    metrics: Comma-separated metric names; {usual_metrics} by default.
     baseline (NAME): The run to compare with: its file name, with or without the ending.
     by (FIELD,...): Slice by these fields or metadata keys; by type, if present, by default.
     missing: If a run lacks rows that another has: `refuse` to compare, or score them as `empty`.
@@ -16,11 +17,11 @@ Parameters:
     force: Overwrite existing files.
     json_out (--json): Write the results as JSON; `-` prints JSON instead of tables.
     k: Comma-separated cut-offs; `all` scores every rank.
-    match: id, text, containment, rouge1, rouge2, rougeL or embedding; of several, separated by commas, the first that
-        matches decides. Alone: span, the places of chunks and gold in documents.
+    match: {match}; of several, separated by commas, the first that matches decides. Only span, the places of chunks and
+        gold in documents, stands alone.
     threshold: Minimum similarity of two matching texts, 0 to 1, or one per method: rouge1=0.6,rougeL=0.5. Default: 0.5
         for ROUGE and span, 0.7 for embedding.
-    tokenizer: words, rouge_score, characters, whitespace, kiwi or nltk.
+    tokenizer: {tokenizer}.
     raw_text: Compare texts as they are, without normalizing them.
     level: Score by chunk, or by document: by the source documents that the chunks come from.
     doc_key: The metadata key that holds document ids.
@@ -50,27 +51,28 @@ from krag_eval.cli.help import one_of_each
 from krag_eval.cli.loading import load_embeddings
 from krag_eval.cli.output import set_plain
 from krag_eval.datasets import LEVELS, read_corpus
-from krag_eval.datasets.formats.registry import FORMATS
+from krag_eval.datasets.formats.registry import FORMATS, WRITTEN_FORMATS
 from krag_eval.datasets.reanchoring import TARGETS
 from krag_eval.datasets.run import FLATTENED
 from krag_eval.datasets.traces import REPEATED
 from krag_eval.documents.text import normalize
 from krag_eval.documents.tokenizers import TOKENIZERS
 from krag_eval.matching.settings import CHOICES, MATCH_METHODS, USUAL_THRESHOLDS
-from krag_eval.metrics import ALL_METRICS
+from krag_eval.metrics import ALL_METRICS, METRICS
 
-# What a shell completes, by parameter.
+# What a shell completes, by parameter; a docstring may name them in braces.
 _VALUES: Mapping[str, Sequence[str]] = {
     "match": MATCH_METHODS,
     "tokenizer": list(TOKENIZERS),
     "level": LEVELS,
     "metrics": [*ALL_METRICS, "all"],
+    "usual_metrics": list(METRICS),
     "missing": ["refuse", "empty"],
     "repeated": REPEATED,
     "to": TARGETS,
     **CHOICES,
     "from_format": list(FORMATS),
-    "to_format": list(FORMATS),
+    "to_format": WRITTEN_FORMATS,
     "format": ["html", "md", "json", "csv"],
     "names": ["plain", "safe"],
     "flatten": FLATTENED,
@@ -211,7 +213,12 @@ def _described(owner: object) -> dict[str, tuple[str, str]]:
     """Return what a docstring says about each parameter: what is in parentheses, and the text."""
     section = _SECTION.search(_docstring(owner))
     found = _PARAMETER.findall(section[1]) if section else []
-    return {name: (declared, " ".join(text.split())) for name, declared, text in found}
+    return {name: (declared, re.sub(r"{(\w+)}", _names_in, " ".join(text.split()))) for name, declared, text in found}
+
+
+def _names_in(table: re.Match[str]) -> str:
+    *names, last = _VALUES[table[1]]
+    return f"{', '.join(names)} or {last}"
 
 
 def _docstring(owner: Any) -> str:

@@ -360,7 +360,7 @@ def _check_values(key: str, values: object, n_queries: int) -> FloatArray:
     """Return what a metric returned, as one finite or undefined double per query."""
     try:
         column = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # an integer beyond the range of a double
         column = np.empty(0)
     if column.shape != (n_queries,) or np.isinf(column).any():
         raise InvalidInputError(

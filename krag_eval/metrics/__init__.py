@@ -52,6 +52,7 @@ class Metric:
         has_ideal: Whether it compares with an ideal ranking that `cut_ideal` cuts.
         companion: The metric that is always reported beside it, with the parameters that both take.
         cut_offs: The cut-offs at which it is asked for; None for all those of the evaluation.
+        lower_is_better: Whether less of it is better.
     """
 
     function: Callable[..., FloatArray]
@@ -65,6 +66,7 @@ class Metric:
     has_ideal: bool = False
     companion: str | None = None
     cut_offs: tuple[Any, ...] | None = None
+    lower_is_better: bool = False
 
 
 METRICS: dict[str, Metric] = {
@@ -98,14 +100,14 @@ FURTHER_METRICS: dict[str, Metric] = {
     "r_precision": Metric(r_precision, has_cut_off=False),
     "rbp": Metric(rbp, parameters={"p": _SHARE}),
     "alpha_ndcg": Metric(alpha_ndcg, parameters={"alpha": _SHARE}, has_ideal=True),
-    "redundancy": Metric(redundancy, parameters={"overlap": _SHARE}, reads_documents=True),
+    "redundancy": Metric(redundancy, parameters={"overlap": _SHARE}, reads_documents=True, lower_is_better=True),
     "freshness": Metric(
         freshness,
         parameters={"half_life": _DAYS, "now": str, "date_key": str},
         reads_documents=True,
         companion="undated",  # freshness leaves out documents without a date, and `undated` counts them
     ),
-    "undated": Metric(undated, parameters={"now": str, "date_key": str}, reads_documents=True),
+    "undated": Metric(undated, parameters={"now": str, "date_key": str}, reads_documents=True, lower_is_better=True),
     "span_recall": Metric(span_recall, reads_documents=True),
     "span_precision": Metric(span_precision, reads_documents=True),
     "span_iou": Metric(span_iou, reads_documents=True),
@@ -118,13 +120,13 @@ FURTHER_METRICS: dict[str, Metric] = {
     "mrr_upper": Metric(mrr_upper, reads_matches=True),
     "session_recall": Metric(session_recall, parameters={"searches": _COUNT}, reads_sessions=True),
     "evidence_complete": Metric(session_complete, reads_sessions=True),
-    "searches_to_evidence": Metric(session_searches, reads_sessions=True),
-    "tokens_to_evidence": Metric(session_tokens, reads_sessions=True),
-    "seconds_to_evidence": Metric(session_seconds, reads_sessions=True),
-    "redundant_searches": Metric(session_redundancy, reads_sessions=True),
-    "needless_searches": Metric(session_needless, reads_sessions=True),
+    "searches_to_evidence": Metric(session_searches, reads_sessions=True, lower_is_better=True),
+    "tokens_to_evidence": Metric(session_tokens, reads_sessions=True, lower_is_better=True),
+    "seconds_to_evidence": Metric(session_seconds, reads_sessions=True, lower_is_better=True),
+    "redundant_searches": Metric(session_redundancy, reads_sessions=True, lower_is_better=True),
+    "needless_searches": Metric(session_needless, reads_sessions=True, lower_is_better=True),
     "late_recovery": Metric(session_late_recovery, reads_sessions=True),
-    "seen_not_cited": Metric(session_seen_not_cited, reads_sessions=True),
-    "n_searches": Metric(session_length, has_cut_off=False, reads_sessions=True),
+    "seen_not_cited": Metric(session_seen_not_cited, reads_sessions=True, lower_is_better=True),
+    "n_searches": Metric(session_length, has_cut_off=False, reads_sessions=True, lower_is_better=True),
 }
 ALL_METRICS = {**METRICS, **FURTHER_METRICS}

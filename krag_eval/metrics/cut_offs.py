@@ -18,6 +18,7 @@ from krag_eval.matching.id_batch import IdBatch
 from krag_eval.metrics.judgments import CutOff
 
 _MOST_BITS = 1024  # a larger one has no name in a table
+_MOST = 1 << 40  # ranks, or tokens of a text: those of all queries can be summed
 _BUDGET = re.compile(r"([1-9][0-9]{0,299}) ?tok")
 
 
@@ -100,8 +101,7 @@ def ranks_within(cut_offs: Sequence[GivenCutOff], batch: Batch) -> Ranks:
     """
     # What is beyond any ranking is cut to what summed counts can hold.
     return {
-        k: _fitting(k, batch) if isinstance(k, TokenBudget) else None if k is None else min(k, 1 << 40)
-        for k in cut_offs
+        k: _fitting(k, batch) if isinstance(k, TokenBudget) else None if k is None else min(k, _MOST) for k in cut_offs
     }
 
 
@@ -127,8 +127,9 @@ def count_tokens_of(texts: Sequence[str], count_tokens: Any) -> IntArray:
     encode = None if isinstance(count_tokens, type) else getattr(count_tokens, "encode", None)
     counts = [count_tokens(text) if encode is None else len(encode(text)) for text in texts]
     for text, count in zip(texts, counts, strict=True):
-        if isinstance(count, bool) or not isinstance(count, Integral) or count < 0:
+        if isinstance(count, bool) or not isinstance(count, Integral) or count < 0 or int(count) > _MOST:
             raise InvalidInputError(
-                f"`count_tokens` returned {count!r:.40} for {text!r:.40}. It must return how many tokens a text has."
+                f"`count_tokens` returned {show(count, 40)} for {show(text, 40)}. "
+                "It must return how many tokens a text has."
             )
     return np.array(counts, dtype=np.int64)

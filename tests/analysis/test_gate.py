@@ -7,6 +7,7 @@ import re
 import warnings
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -413,6 +414,19 @@ def test_clusters_widen_bounds_too_and_a_slice_of_one_cluster_is_undecided() -> 
     assert widths[1] > 2 * widths[0]
     assert [str(check.status) for check in together] == ["pass"] * 4 + ["inconclusive"] * 2
     assert together[4].found.endswith("; all 10 questions are in one cluster, which says nothing about others")
+
+
+def test_slices_of_clusters_borrow_no_strength_from_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    pooled = Mock(return_value=[0.0, 0.0])
+    monkeypatch.setattr("krag_eval.analysis.gate.pooled_lower_ends", pooled)
+    evalset = EvalSet(
+        {"id": f"q{i}", "gold_chunk_ids": [f"c{i}"], "source": f"d{i // 4}", "kind": f"s{i % 2}"} for i in range(40)
+    )
+    run, before = make_run("new", evalset, {0, 1}), make_run("old", evalset, {38, 39})
+    for cluster, is_pooled in (("id", True), ("source", False)):
+        pooled.reset_mock()
+        check_gate(evalset, run, no_drop(0.1, 2, cluster=cluster), baseline=before)
+        assert pooled.called == is_pooled
 
 
 def test_an_undecided_check_of_clusters_asks_for_more_questions() -> None:

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,10 @@ from typer.main import get_command
 from krag_eval import __version__
 from krag_eval.cli.app import COMMANDS, app_of
 from krag_eval.cli.help import EXAMPLES
-from krag_eval.metrics import ALL_METRICS
+from krag_eval.datasets.formats.registry import FORMATS, WRITTEN_FORMATS
+from krag_eval.documents.tokenizers import TOKENIZERS
+from krag_eval.matching.settings import MATCH_METHODS
+from krag_eval.metrics import ALL_METRICS, METRICS
 from tests.support.bench_cases import CORPUS
 from tests.support.command_line import Runner
 from tests.support.trace_cases import request, retriever
@@ -96,6 +100,22 @@ def examples_in(help_text: str) -> list[str]:
     """The lines to type that a help text shows, without what continues a line."""
     shown = help_text.partition("\nExamples:\n")[2].replace("\\\n", " ")
     return [" ".join(line.split()) for line in shown.splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "values"),
+    [
+        ("evaluate", "--metrics", METRICS),
+        ("evaluate", "--match", MATCH_METHODS),
+        ("evaluate", "--tokenizer", TOKENIZERS),
+        ("validate", "--tokenizer", TOKENIZERS),
+        ("evaluate", "--from", FORMATS),
+        ("convert", "--to", WRITTEN_FORMATS),
+    ],
+)
+def test_the_help_of_an_option_names_every_value_of_its_table(name: str, option: str, values: Collection[str]) -> None:
+    text = re.split(r"\n +-", help_of(name).partition(f"  {option} ")[2])[0]
+    assert [value for value in values if value not in re.findall(r"\w+", text)] == []
 
 
 ELSEWHERE = {"langfuse-resend", "view"}  # beside what stands in for Langfuse; it serves until it is ended

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,17 @@ from krag_eval import (
     InvalidInputError,
     KragEvalWarning,
     Question,
+    Run,
+    RunRow,
     read_evalset,
     read_run,
     write_evalset,
+    write_run,
 )
+from krag_eval.datasets.formats.source import Source
+from krag_eval.datasets.formats.squad import passages
+from krag_eval.datasets.formats.topics import read_queries
+from krag_eval.datasets.formats.trec import questions_in_order
 
 TEXT, OTHER = "보림 마을의 녹차는 사월에 수확한다.", "A ferry leaves at noon."
 
@@ -202,6 +210,14 @@ def test_tables_of_pytrec_eval_and_ranx_are_qrels_and_runs(tmp_path: Path) -> No
         read_run(dump_text(tmp_path / "run.json", '{"q": {"a": 1e999, "b": 0.5}}'))
 
 
+def test_a_table_has_the_score_of_the_first_of_documents_with_one_id(tmp_path: Path) -> None:
+    ranked = (Document(id="a", score=0.9), Document(id="b", score=0.5), Document(id="a", score=0.1))
+    run = Run(name="r", rows={"q": RunRow(query_id="q", retrieved=ranked)})
+    with pytest.warns(KragEvalWarning, match="documents that repeat an id"):
+        write_run(run, tmp_path / "run.scores.json")
+    assert json.loads((tmp_path / "run.scores.json").read_text()) == {"q": {"a": 0.9, "b": 0.5}}
+
+
 TOPICS = """<top>
 <num> Number: 301
 <title> International Organized Crime
@@ -234,3 +250,76 @@ def test_the_texts_of_queries_may_stand_in_a_file_of_their_own(tmp_path: Path, n
     more = qrels(tmp_path / "more", "303 0 a 1", "301 0 a 1")
     with pytest.warns(KragEvalWarning, match="has no text for 1 of 2 questions, for example '303'"):
         assert read_evalset(more, queries=tmp_path / name).texts == ["", "International Organized Crime"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "place"),
+    [
+        ("topics.tsv", "301\tcrime\n\tpolio\n", ":2"),
+        ("topics.tsv", "301\tcrime\n \tpolio\n", ":2"),
+        ("topics.tsv", "301 crime\n", ":1"),
+        (
+            "topics.txt",
+            "<top><num>301</num><title>crime</title></top>\n<top><num> </num><title>polio</title></top>",
+            ":2",
+        ),
+        ("topics.txt", "<top>\n<num> Number:\n<title> polio\n</top>", ":1"),
+        ("topics.txt", "<top><num>301</num></top>", ":1"),
+        ("topics.csv", "query_id,text\n301,crime\n,polio\n", ":3"),
+        ("topics.jsonl", '{"_id": "", "text": "polio"}', ":1"),
+        ("topics.jsonl", '{"_id": "301", "text": 5}', ":1"),
+    ],
+)
+def test_a_query_without_an_id_or_a_text_is_refused_at_its_line(
+    tmp_path: Path, name: str, content: str, place: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InvalidInputError, match=rf"{re.escape(name)}{place}: "):
+        list(read_queries(tmp_path / name))
+
+
+def test_a_query_that_has_two_texts_is_refused_and_one_that_stands_twice_is_not(tmp_path: Path) -> None:
+    judged = qrels(tmp_path / "judged", "301 0 a 1")
+    (tmp_path / "same.tsv").write_text("301\tcrime\n301\tcrime\n")
+    assert read_evalset(judged, queries=tmp_path / "same.tsv").texts == ["crime"]
+    (tmp_path / "other.tsv").write_text("301\tcrime\n301\tpolio\n")
+    with pytest.raises(InvalidInputError, match=r"other\.tsv:2: the query '301' appears twice"):
+        read_evalset(judged, queries=tmp_path / "other.tsv")
+
+
+def test_paragraphs_stand_under_the_document_that_they_come_from_and_are_passages_once(tmp_path: Path) -> None:
+    gold = document("p1", TEXT, "tea"), document("p2", OTHER, "ferry")
+    questions = [Question(id=f"q{n}", question="?", answer="a", gold=(gold[n % 2],)) for n in range(3)]
+    with pytest.warns(KragEvalWarning):
+        write_evalset(EvalSet(questions), tmp_path / "s.squad.json")
+    data = json.loads((tmp_path / "s.squad.json").read_text(encoding="utf-8"))["data"]
+    assert [(article["title"], [p["id"] for p in article["paragraphs"]]) for article in data] == [
+        ("tea", ["p1"]),
+        ("ferry", ["p2"]),
+    ]
+    dump(tmp_path / "twice.json", {"data": data * 2})
+    assert [one.id for _, one in passages(Source(tmp_path / "twice.json"))] == ["p1", "p2"]
+
+
+@pytest.mark.parametrize(("name", "tag"), [("my run", "my_run"), ("bm25", "bm25"), (" ", "run")])
+def test_a_result_file_has_the_name_of_the_run_as_its_tag(tmp_path: Path, name: str, tag: str) -> None:
+    run = Run(name=name, rows={"q": RunRow(query_id="q", retrieved=(Document(id="a", score=1.0),))})
+    write_run(run, tmp_path / "x.trec")
+    assert (tmp_path / "x.trec").read_text().split() == ["q", "Q0", "a", "1", "1.0", tag]
+
+
+def test_qrels_have_four_columns_and_no_fifth(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r":2: has 5 columns, and a line of qrels is"):
+        read_evalset(qrels(tmp_path / "x.qrels", "1 0 a 1", "1 0 b 1 z"))
+
+
+def test_a_query_may_have_as_many_lines_as_a_row_may_have_values(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("krag_eval.datasets.formats.trec.limit", lambda name: {"values": 8}[name])
+    assert len(read_evalset(qrels(tmp_path / "x.qrels", "1 0 a 1", "2 0 a 1", "1 0 b 1"))) == 2
+    path = qrels(tmp_path / "x.qrels", "1 0 a 1", "1 0 b 1", "1 0 c 1")
+    with pytest.raises(InvalidInputError, match=r":3: the query '1' has 3 lines or more"):
+        read_evalset(path)
+    with pytest.raises(InvalidInputError, match=r":3: the query '1' has 3 lines or more"):
+        list(questions_in_order(Source(path)))

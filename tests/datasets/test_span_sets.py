@@ -65,6 +65,10 @@ def test_answers_of_squad_are_alternatives_of_one_need(tmp_path: Path) -> None:
         ({"text": "weekdays", "answer_start": 18}, "which has '\\nweekday' there"),
         ({"text": "weekdays"}, "has no `answer_start`"),
         ({"text": "weekdays", "answer_start": -1}, "is not at `answer_start` -1"),
+        ({"text": "Intro.", "answer_start": -1}, "is not at `answer_start` -1"),
+        ({"text": "end.", "answer_start": -4}, "is not at `answer_start` -4"),
+        ({"text": "", "answer_start": 0}, "is not at `answer_start` 0"),
+        ({"text": "ntro.", "answer_start": True}, "has no `answer_start`"),
     ],
 )
 def test_an_answer_that_is_not_where_it_says_is_refused(answer: dict[str, Any], said: str, tmp_path: Path) -> None:

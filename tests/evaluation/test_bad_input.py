@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable
@@ -114,6 +115,9 @@ WRONG_VALUES: list[tuple[Settings, str]] = [
     ({"metrics": []}, "`metrics` must be a list of names or functions, got []"),
     ({"metrics": [3]}, "Unknown metric 3"),
     ({"metrics": [lambda judged, k: np.zeros(2)]}, "'<lambda>' must return 1 finite numbers"),
+    ({"metrics": [lambda judged, k: [math.inf]]}, "'<lambda>' must return 1 finite numbers"),
+    ({"metrics": [lambda judged, k: [-math.inf]]}, "'<lambda>' must return 1 finite numbers"),
+    ({"metrics": [lambda judged, k: [2**2000]]}, "'<lambda>' must return 1 finite numbers"),
     ({"metrics": [lambda judged, k: np.zeros(1), lambda judged, k: np.ones(1)]}, "<lambda>"),
     ({"match_method": "rouge1", "tokenizer": "word"}, "Unknown tokenizer 'word'. Did you mean 'words'?"),
     ({"match_method": "rouge1", "tokenizer": None}, "`tokenizer` must be a name"),

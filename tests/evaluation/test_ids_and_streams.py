@@ -17,6 +17,7 @@ from krag_eval import (
     InvalidInputError,
     KragEvalWarning,
     QueryResult,
+    Scorer,
     evaluate,
     evaluate_ids,
     evaluate_stream,
@@ -159,3 +160,19 @@ def test_a_mistake_in_a_stream_is_named_by_its_place_in_the_whole() -> None:
 def test_a_stream_that_cannot_be_scored_says_why(pairs: list[Any], settings: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInputError, match=said):
         evaluate_stream(iter(pairs), 1, **settings)
+
+
+def test_a_result_in_between_keeps_its_errors_when_later_queries_fail() -> None:
+    scorer = Scorer(k=1, bare_ids=True)
+    scorer.score_batch([["a"], ["b"]], [["a"], OSError("gone")])
+    result = scorer.result()
+    scorer.score(["c"], OSError("gone again"))
+    assert (dict(result.errors), len(scorer.result().errors)) == ({1: "OSError: gone"}, 2)
+
+
+def test_the_first_result_of_a_scorer_warns_if_nothing_matches_and_no_later_one() -> None:
+    scorer = Scorer(k=1, bare_ids=True)
+    scorer.score(["a"], ["x"])
+    with pytest.warns(KragEvalWarning, match="Not one id matches"):
+        scorer.result()
+    assert scorer.result()["recall@1"] == 0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, date, datetime
+import time
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import ir_measures
@@ -24,6 +26,7 @@ from krag_eval import (
     evaluate,
     evaluate_ids,
 )
+from krag_eval.metrics.freshness import _parse
 from tests.support.marks import nothing_may_match
 from tests.support.metric_values import one, values
 
@@ -169,6 +172,19 @@ def dated(value: object, key: str = "date") -> dict[str, Any]:
 NOW = "now=2026-01-31"
 
 
+@pytest.fixture
+def far_from_greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Make the clock of this machine fourteen hours fast, so that a date that is read as local is seen."""
+    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+    _parse.cache_clear()
+    set_clock = getattr(time, "tzset", int)  # Windows has none
+    set_clock()
+    yield
+    monkeypatch.undo()
+    set_clock()
+    _parse.cache_clear()
+
+
 @pytest.mark.parametrize(
     "day",
     [
@@ -177,15 +193,23 @@ NOW = "now=2026-01-31"
         "2026-01-01T09:00:00+09:00",
         date(2026, 1, 1),
         datetime(2026, 1, 1, tzinfo=UTC),
+        datetime(2026, 1, 1, 9, tzinfo=timezone(timedelta(hours=9))),
+        datetime(2026, 1, 1),  # noqa: DTZ001 - it is taken for UTC
         datetime(2026, 1, 1, tzinfo=UTC).timestamp(),
     ],
 )
+@pytest.mark.usefixtures("far_from_greenwich")
 def test_freshness_halves_with_every_half_life(day: object) -> None:
     settings = {"match_method": "id"}
     gold = [dated(day)]
     assert one(gold, [dated(day)], f"freshness(half_life=30,{NOW})", **settings) == 1 / 2
     assert one(gold, [dated(day)], f"freshness(half_life=15,{NOW})", **settings) == 1 / 4
     assert one(gold, [dated("2026-02-28"), dated(day)], f"freshness(half_life=30,{NOW})", **settings) == 3 / 4
+
+
+def test_ages_count_from_a_moment_with_the_offset_of_its_zone() -> None:
+    metric = "freshness(half_life=30,now=2026-01-31T09:00:00+09:00)"
+    assert one([dated("2026-01-01")], [dated("2026-01-01")], metric, match_method="id") == 1 / 2
 
 
 def test_documents_without_a_date_are_left_out_and_counted() -> None:

@@ -65,6 +65,9 @@ def test_bare_ids_have_no_tokens_and_a_counter_has_to_count() -> None:
         evaluate([["a"]], [["a"]], k="5tok", count_tokens="words")
     with pytest.raises(InvalidInputError, match=r"`count_tokens` returned 'a' for 'a'"):
         evaluate([["a"]], [["a"]], k="5tok", count_tokens=str)
+    for wrong in (-1, 2**62, 2**2000, 2**20_000, float("inf"), True):
+        with pytest.raises(InvalidInputError, match=r"`count_tokens` returned .* for 'a'"):
+            evaluate([["a"]], [["a"]], k="5tok", count_tokens=lambda text, wrong=wrong: wrong)
 
 
 def test_a_token_budget_is_a_cut_off_of_evaluate_all_too() -> None:

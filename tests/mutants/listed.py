@@ -20,7 +20,8 @@ class Mutant:
         code: A fragment that stands there exactly once.
         becomes: The mistake in its place.
         means: What is wrong then, in one sentence.
-        caught_by: The test that must fail, as `file::name`.
+        caught_by: The test that must fail, as `file::name`; empty for a mutant that is equivalent.
+        equivalent: Why no test can fail, if none can: then it is only listed, so that nobody looks for a test again.
     """
 
     room: str
@@ -28,7 +29,8 @@ class Mutant:
     code: str
     becomes: str
     means: str
-    caught_by: str
+    caught_by: str = ""
+    equivalent: str = ""
 
     def applied_to(self, text: str) -> str | None:
         """The text of the file with the mistake in it; None where the fragment does not stand there exactly once."""

@@ -26,7 +26,11 @@ _PASSED, _FAILED = 0, 1
 
 def main(words: Sequence[str]) -> None:
     """Run the mutants, and say of each what became of it."""
-    mutants = [one for one in read_mutants() if not words or any(word in f"{one.room} {one.file}" for word in words)]
+    mutants = [
+        one
+        for one in read_mutants()
+        if one.caught_by and (not words or any(word in f"{one.room} {one.file}" for word in words))
+    ]
     if not mutants:
         sys.exit(f"No mutant has {' or '.join(words)} in its room or file.")
     outcomes = []

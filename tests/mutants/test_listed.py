@@ -9,7 +9,7 @@ import pytest
 from tests.mutants.listed import ROOT, Mutant, read_mutants
 
 MUTANTS = read_mutants()
-ROOMS = {"aggregates", "comparison", "files", "judgments", "logs", "matching", "metrics", "reviews"}
+ROOMS = {"aggregates", "comparison", "files", "judgments", "logs", "matching", "metrics", "outbox", "reviews", "runs"}
 ROOMS |= {"showing", "statistics"}
 
 
@@ -38,6 +38,7 @@ def test_a_mutant_can_still_be_made_and_is_other_code_that_python_reads(mutant: 
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=names)
-def test_the_test_that_catches_a_mutant_exists(mutant: Mutant) -> None:
+def test_the_test_that_catches_a_mutant_exists_or_it_is_said_why_none_can(mutant: Mutant) -> None:
+    assert bool(mutant.caught_by) != bool(mutant.equivalent)
     path, _, name = mutant.caught_by.partition("::")
-    assert name.partition("[")[0] in functions_of(path)
+    assert mutant.equivalent or name.partition("[")[0] in functions_of(path)

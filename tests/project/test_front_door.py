@@ -18,6 +18,8 @@ import krag_eval
 from krag_eval import FURTHER_METRICS, METRICS
 from krag_eval.matching import MATCHERS
 from krag_eval.matching.settings import MATCH_METHODS, Settings
+from krag_eval.report import sections
+from krag_eval.report.plots import PLOTS
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -190,11 +192,32 @@ def test_the_docstring_of_a_metric_says_range_edge_cases_and_source(name: str) -
     assert [part for part in parts if part not in " ".join(doc.split())] == []
 
 
-def test_the_pages_name_every_metric_and_every_match_method() -> None:
-    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
-    text = "\n".join(page.read_text(encoding="utf-8") for page in pages if page.exists())
-    code = set(re.findall(r"\w+", " ".join(re.findall(r"`[^`\n]+`|```.*?```", text, flags=re.DOTALL))))
-    assert sorted({*ALL_METRICS, *MATCH_METHODS, *krag_eval.TOKENIZERS} - code) == []
+NAMED_ON: dict[str, set[str]] = {
+    "README.md": {*METRICS},
+    "README.ko.md": {*METRICS},
+    "docs/quickstart.ru.md": {*METRICS},
+    "docs/quickstart.zh.md": {*METRICS},
+    "docs/metrics.md": {*FURTHER_METRICS},
+    "docs/statistics.md": {name for name, metric in ALL_METRICS.items() if metric.lower_is_better},
+    "docs/evaluate.md": {*MATCH_METHODS, *krag_eval.TOKENIZERS},
+    "docs/plots.md": {*PLOTS},
+    "docs/install.md": {*PROJECT["optional-dependencies"]},
+}
+
+
+@pytest.mark.parametrize("page", NAMED_ON)
+def test_a_page_names_all_that_its_table_has(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    code = set(re.findall(r"[\w-]+", " ".join(re.findall(r"`[^`\n]+`|```.*?```", text, flags=re.DOTALL))))
+    assert sorted(NAMED_ON[page] - code) == []
+
+
+def test_the_docstring_of_the_sections_names_every_one_of_them() -> None:
+    own = inspect.getsource(sections._own)
+    doc = inspect.getdoc(sections.sections_of) or ""
+    functions = re.findall(r"(\w+)_section\(", own)
+    assert len(functions) > 5
+    assert [name for name in functions if f"`{name}`" not in doc] == []
 
 
 def test_the_docstring_of_the_settings_names_every_one_of_them_every_match_method_and_tokenizer() -> None:

@@ -13,8 +13,9 @@ import pytest
 from krag_eval import KragEvalWarning, diagnose, evaluate
 from krag_eval._utils.formatting import format_value
 from krag_eval.analysis.diagnosis import CAUSES, FOUND
+from krag_eval.metrics import ALL_METRICS, METRICS
 from krag_eval.report import build_report
-from krag_eval.report.html.cut_offs import METRICS, cut_off_columns
+from krag_eval.report.html.cut_offs import computed_metrics, cut_off_columns
 from krag_eval.report.html.page import json_in_script, payload
 from tests.support.page_cases import from_lists, many, page_of, write_page
 
@@ -60,12 +61,22 @@ def load(page: Page, report: Any) -> None:
     page.set_content(f"<!DOCTYPE html>{''.join(parts)}<script>{script}</script>")
 
 
+def test_every_metric_that_needs_nothing_but_ranks_has_a_formula_on_the_page() -> None:
+    of_ranks = {
+        name
+        for name, metric in ALL_METRICS.items()
+        if metric.has_cut_off and not (metric.reads_documents or metric.reads_matches or metric.reads_sessions)
+    }
+    assert computed_metrics() == of_ranks - {"alpha_ndcg"}  # it counts repeated needs, which the page lacks
+    assert {*METRICS} < computed_metrics()
+
+
 @pytest.mark.parametrize("denominator", ["retrieved", "k"])
 @pytest.mark.parametrize("gain", ["exponential", "linear"])
 def test_every_metric_of_ranks_is_the_one_of_python(page: Page, denominator: str, gain: str) -> None:
     actual, predicted = drawn(7, 150)
     settings: dict[str, Any] = {"match_method": "containment", "precision_denominator": denominator, "gain": gain}
-    metrics = [*METRICS, "rbp(p=0.5)"]
+    metrics = [*sorted(computed_metrics()), "rbp(p=0.5)"]
     load(page, from_lists(actual, predicted, k=[2, 4], metrics=metrics, **settings))
     cut_offs = [1, 2, 3, 5, 9]
     expected = evaluate(actual, predicted, k=cut_offs, metrics=metrics, **settings)

@@ -13,6 +13,7 @@ from krag_eval import read_run
 from krag_eval._utils.errors import RunStoppedError
 from krag_eval.datasets import RunRow, bulk
 from krag_eval.datasets.question import RUN_HEADER
+from krag_eval.retrievers.runner import plan_run
 from tests.support.journal_cases import EVALSET, PARAMETERS, Search, documents, finished, query_ids, run
 
 
@@ -140,3 +141,16 @@ def test_each_row_is_one_write_and_all_of_them_are_synced_before_the_end(
     assert events.count("row") == 1 + len(EVALSET)
     assert "part" not in events
     assert events[-1] == "sync"
+
+
+def test_a_recorder_counts_what_failed_now_and_what_is_asked_again(tmp_path: Path) -> None:
+    def counts(search: Search) -> tuple[object, ...]:
+        plan = plan_run(search, EVALSET, k=2, retries=0, journal=tmp_path / "run.jsonl", progress=False)
+        recorder = plan.carry_out()
+        assert recorder.is_comparable
+        asked = (recorder.n_asked, recorder.n_done)
+        return (*asked, recorder.n_errors, recorder.n_retried, recorder.most_retrieved, recorder.first_error)
+
+    assert counts(Search("1", "4")) == (6, 6, 2, 0, 2, "q1: ConnectionError: refused")
+    assert counts(Search()) == (2, 6, 0, 2, 2, None)
+    assert counts(Search()) == (0, 6, 0, 0, 2, None)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from krag_eval._utils.journal.rows import seal
-from krag_eval.retrievers.responses import as_json
+from krag_eval.retrievers.responses import as_json, take_later
 
 ANYTHING = st.recursive(
     st.none()
@@ -46,3 +48,19 @@ def test_metadata_that_nobody_can_write_does_not_lose_the_row() -> None:
     endless.append(endless)
     assert as_json({"a": Unprintable(), 7: 10**5000}) == {"a": "<Unprintable>", "7": "<int>"}
     assert json.dumps(as_json(endless)).count("[") == 33
+
+
+def test_a_generator_is_closed_as_soon_as_it_gave_enough_documents() -> None:
+    closed = []
+
+    async def stream() -> AsyncIterator[str]:
+        try:
+            for name in "abc":
+                yield name
+        finally:
+            closed.append("stream")
+
+    async def ask() -> tuple[list[object], list[str]]:
+        return await take_later(stream(), 2), [*closed]  # when the loop ends, it closes what is still open
+
+    assert asyncio.run(ask()) == (["a", "b"], ["stream"])

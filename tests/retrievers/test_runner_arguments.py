@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError
-from krag_eval.retrievers.runner import run_retriever
+from krag_eval.retrievers.runner import plan_run, run_retriever
 from tests.support.runner_cases import EVALSET, Unlucky, search, with_more
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
@@ -32,6 +32,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a question without text": (
         {"evalset": [{"id": 7, "gold": []}]},
         "The question '7' has no text. Give every question a text to ask the retriever.",
+    ),
+    "a question of blanks": (
+        {"evalset": [{"id": "q", "question": " \n\u3000", "gold": []}]},
+        "The question 'q' has no text.",
     ),
     "no retrievers": ({"retriever": {}}, "There is no retriever. Give at least one"),
     "a name for several": ({"retriever": {"a": search}, "name": "b"}, "`name` is for a single retriever."),
@@ -75,3 +79,15 @@ def test_a_haystack_component_that_wants_an_embedding_is_refused() -> None:
 
     with pytest.raises(InvalidInputError, match="`run` of an Embedding takes no `query`"):
         run_retriever(Embedding(), EVALSET, k=1)
+
+
+def test_a_plan_calls_the_sync_method_of_a_retriever_that_has_both() -> None:
+    class Both:
+        def invoke(self, question: str) -> list[str]:
+            return [question]
+
+        async def ainvoke(self, question: str) -> list[str]:
+            return [question]
+
+    assert not plan_run(Both(), EVALSET, k=1).caller.is_async
+    assert plan_run(Both(), EVALSET, k=1, prefer_async=True).caller.is_async

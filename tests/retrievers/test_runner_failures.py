@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from krag_eval._utils.errors import RunStoppedError
+from krag_eval.datasets import RunRow
 from krag_eval.retrievers import asking
+from krag_eval.retrievers.recording import Recorder
 from krag_eval.retrievers.runner import run_retriever
 from tests.support.runner_cases import EVALSET, FOUND, Unlucky, ids, many, search
 
@@ -202,3 +204,32 @@ def test_a_short_run_is_judged_at_its_end_and_a_few_failures_are_let_pass() -> N
         run_retriever(fail_first, EVALSET, k=1, retries=0, max_error_rate=0.3)
     assert len(run_retriever(fail_first, EVALSET, k=1, retries=0, max_error_rate=0.34).errors) == 1
     assert len(run_retriever(fail_first, many(100), k=1, retries=0, max_error_rate=0.05).errors) == 1
+
+
+def recorded(*rows: RunRow, **settings: Any) -> Recorder:
+    recorder = Recorder(many(len(rows)), {"name": "search"}, progress=None, **settings)
+    with recorder:
+        for row in rows:
+            recorder.take(row)
+        recorder.finish()
+    return recorder
+
+
+def test_the_latency_is_that_of_the_calls_that_succeeded() -> None:
+    latency = recorded(
+        RunRow(query_id="0", error="TimeoutError", seconds=30.0),
+        RunRow(query_id="1", seconds=0.5),
+        RunRow(query_id="2"),
+    ).latency
+    assert latency is not None
+    assert (latency.n, latency.max) == (1, 0.5)
+
+
+def test_as_many_failures_as_are_allowed_stop_no_run_and_one_more_does() -> None:
+    rows = [RunRow(query_id=str(n), error="no" if n % 4 == 3 else None) for n in range(24)]
+    assert recorded(*rows, max_error_rate=0.25).n_errors == 6
+    with pytest.raises(RunStoppedError, match="5 of 20 questions failed"):
+        recorded(*rows, max_error_rate=0.249)
+    assert recorded(*rows).n_errors == recorded(*rows, max_error_rate=1).n_errors == 6
+    with pytest.raises(RunStoppedError, match="1 of 3 questions failed"):
+        recorded(*rows[3:6], max_error_rate=0)

@@ -24,7 +24,15 @@ from krag_eval.statistics.bootstrap import (
     unseen_share,
 )
 from krag_eval.statistics.checks import check_rounds, check_seed, check_share, need_scipy
-from krag_eval.statistics.significance import EXACT_UP_TO, holm, randomisation_test, resolvable_difference
+from krag_eval.statistics.significance import (
+    EXACT_UP_TO,
+    RunVariance,
+    effect_size,
+    holm,
+    randomisation_test,
+    resolvable_difference,
+    tukey_hsd,
+)
 
 # Darwin's maize: crossed minus self-fertilised, in eighths of an inch (Fisher 1935, The Design of Experiments, 21).
 MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
@@ -222,3 +230,31 @@ def test_without_scipy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(sys.modules, "scipy", None)
     with pytest.raises(MissingDependencyError, match=r'pip install "krag-eval\[stats\]"'):
         need_scipy("compare")
+
+
+@pytest.mark.parametrize("n", [2, 3, 20])
+def test_an_effect_size_has_the_correction_of_hedges_for_so_many_pairs(n: int) -> None:
+    differences = np.arange(n, dtype=np.float64)
+    plain = differences.mean() / differences.std(ddof=1)
+    assert effect_size(differences) == pytest.approx(plain * (1 - 3 / (4 * n - 5)), rel=1e-12)
+    assert effect_size(-differences) == pytest.approx(-plain * (1 - 3 / (4 * n - 5)), rel=1e-12)
+
+
+def test_there_is_no_effect_size_where_nothing_varies() -> None:
+    assert [effect_size(np.array(given)) for given in ([], [0.5], [0.5, 0.5])] == [None, None, None]
+
+
+def test_a_reach_without_a_variance_of_runs_is_that_of_students_t() -> None:
+    reach, p = RunVariance(0.0, 0.0, 3).reach_and_p(0.3, 0.1, 12, 0.95)
+    assert reach == pytest.approx(stats.t(11).isf(0.025) * 0.1, rel=1e-9)
+    assert p == pytest.approx(2 * stats.t(11).sf(3.0), rel=1e-6)
+    reach, p = RunVariance(0.1, 0.1, 3).reach_and_p(-0.3, 0.0, 12, 0.9)
+    assert reach == pytest.approx(stats.t(3).isf(0.05) * 0.1, rel=1e-9)
+    assert p == pytest.approx(2 * stats.t(3).sf(3.0), rel=1e-6)
+
+
+def test_the_least_p_of_all_pairs_is_one_in_all_orders_and_one() -> None:
+    values = np.tile([0.0, 0.5, 1.0], (60, 1))
+    p = tukey_hsd(values, rounds=200, seed=0)
+    assert (p[0, 1], p[1, 0], p[0, 2], p[1, 1]) == (1 / 201, 1 / 201, 1 / 201, 1.0)
+    assert (tukey_hsd(np.ones((5, 3)), rounds=10, seed=0) == 1).all()

@@ -33,6 +33,7 @@ from krag_eval.evaluation.intervals import Clusters, labels_of, warn_of_shared_g
 from krag_eval.evaluation.pipeline import MetricFunction
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import ScoringSettings
+from krag_eval.metrics import ALL_METRICS
 from krag_eval.metrics.aggregation import MeanState
 from krag_eval.metrics.alpha_ndcg import has_own_ideal, refuse_own_ideal
 from krag_eval.metrics.names import DefaultCutOffs, as_key
@@ -52,10 +53,6 @@ from krag_eval.statistics.significance import (
 DECISIVE_METRICS = ("recall", "mrr", "ndcg")
 COMPARED_CUT_OFFS = DefaultCutOffs([10])
 COMPARED_OF_SESSIONS = ("session_recall", "evidence_complete")
-_LOWER_IS_BETTER = frozenset(
-    {"redundancy", "undated", "redundant_searches", "needless_searches", "seen_not_cited", "n_searches"}
-    | {"searches_to_evidence", "tokens_to_evidence", "seconds_to_evidence"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +235,8 @@ def _check_margin(value: object) -> float:
 
 def is_lower_better(key: str) -> bool:
     """Return whether a lower value of this key is better."""
-    return re.split("[(@]", key)[0] in _LOWER_IS_BETTER
+    metric = ALL_METRICS.get(re.split("[(@]", key)[0])
+    return metric is not None and metric.lower_is_better
 
 
 def _shared_keys(systems: Sequence[System]) -> list[str]:

@@ -95,6 +95,7 @@ FORMATS: Mapping[str, Format] = {
     "autorag": _format(autorag, detected_in=("parquet",)),
     "hf": _format(huggingface, detected_in=_ROWS),
 }
+WRITTEN_FORMATS = [name for name, its in FORMATS.items() if its.write_questions or its.write_rankings]
 
 
 def detect(source: Source) -> tuple[str, tuple[Kind, ...]]:

@@ -16,7 +16,7 @@ from krag_eval.documents.readers import as_id
 
 ID_KEYS = ("id", "_id", "query_id", "qid", "query-id")
 TEXT_KEYS = ("question", "text", "query", "title")
-_NUMBER = re.compile(r"<num>\s*(?:Number:)?\s*([^\s<]+)", re.IGNORECASE)
+_NUMBER = re.compile(r"<num>\s*+(?:Number:)?+\s*([^\s<]+)", re.IGNORECASE)
 _TITLE = re.compile(r"<title>\s*(?:Topic:)?([^<]*)", re.IGNORECASE)
 
 

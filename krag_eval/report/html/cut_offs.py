@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -11,23 +13,20 @@ from krag_eval.analysis.diagnosis import CAUSES, ranks_of_causes
 from krag_eval.metrics.ndcg import Ideal, ideal_of
 from krag_eval.report.records import Report, ReportedSystem
 
-# The metrics that the page computes. All follow from the columns below; metrics.js has the same formulas.
-METRICS = (
-    "hit_rate",
-    "success",
-    "hit_rate_all",
-    "mrr",
-    "complete_rank",
-    "recall",
-    "precision",
-    "f1",
-    "map",
-    "ndcg",
-    "rbp",
-)
 CAUSE_NUMBERS = {cause: number for number, cause in enumerate(CAUSES)}
 LAST = 100
 """The deepest cut-off that a reader can choose."""
+
+
+def computed_metrics() -> frozenset[str]:
+    """Return the metrics that the page computes at any cut-off: those with a formula in `metrics.js`.
+
+    All of them follow from the columns below.
+    """
+    script = (resources.files(__package__) / "templates" / "metrics.js").read_text(encoding="utf-8")
+    return frozenset(
+        re.findall(r"^  (\w+):", script.partition("const FORMULAS = {\n")[2].partition("\n}")[0], re.MULTILINE)
+    )
 
 
 def cut_off_columns(report: Report) -> dict[str, Any] | None:
@@ -42,7 +41,8 @@ def cut_off_columns(report: Report) -> dict[str, Any] | None:
     """
     first = report.systems[0].detail
     keys = [key.partition("@") for key in first.values]
-    names = dict.fromkeys(name for name, _, k in keys if k.isdecimal() and name.partition("(")[0] in METRICS)
+    known = computed_metrics()
+    names = dict.fromkeys(name for name, _, k in keys if k.isdecimal() and name.partition("(")[0] in known)
     judged = [system.detail.judged for system in report.systems]
     last = min(LAST, max(int(one.n_retrieved.max(initial=0)) for one in judged))
     if not names or last < 1 or any(system.detail.sessions is not None for system in report.systems):

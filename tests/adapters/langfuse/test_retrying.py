@@ -51,7 +51,7 @@ def test_waits_double_up_to_a_limit_and_are_spread_at_random() -> None:
     [
         *[(ApiError(status_code=status), "TEMPORARY") for status in (408, 425, 429, 502, 503, 504)],
         *[(ApiError(status_code=status), "REFUSED") for status in (400, 409, 413, 422)],
-        *[(ApiError(status_code=status), "SHUT_OUT") for status in (401, 403, 404, 405)],
+        *[(ApiError(status_code=status), "SHUT_OUT") for status in (401, 402, 403, 404, 405, 407)],
         *[(ApiError(status_code=status), "DOUBTFUL") for status in (200, 302, 500, 501)],
         (httpx.ConnectError(""), "TEMPORARY"),
         (httpx.ConnectTimeout(""), "TEMPORARY"),
