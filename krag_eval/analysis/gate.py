@@ -248,7 +248,8 @@ _MOST_PARTS = 100  # of the keys on a line
 def _check_toml(text: str, path: str) -> None:
     """Refuse what would take `tomllib` a thousand times its size: parts of keys one by one, deep keys squared."""
     bare, n_quoted = _QUOTED.subn("", text)
-    n_things = n_quoted + sum(map(bare.count, ".=,[{"))
+    # A number of a million digits takes 130 times its size: a long text counts as many things.
+    n_things = max(n_quoted + sum(map(bare.count, ".=,[{")), len(text) // 25)
     if n_things > limit("policy"):
         raise InvalidInputError(
             f"{path}: has {n_things:,} keys, tables and values, and a policy has at most {shown('policy')}. "
