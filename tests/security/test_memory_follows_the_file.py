@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,12 @@ def test_no_name_of_a_megabyte_is_compared_and_of_a_million_names_the_first_ones
     long = "ab" * 500_000
     assert did_you_mean(long + "x", [long]) == ""
     assert did_you_mean("recal", [long, "recall"]) == " Did you mean 'recall'?"
-    taken = []
-    did_you_mean("x", (taken.append(i) or f"name {i}" for i in range(100_000)))  # type: ignore[func-returns-value]
+    taken: list[int] = []
+
+    def names() -> Iterator[str]:
+        for number in range(100_000):
+            taken.append(number)
+            yield f"name {number}"
+
+    did_you_mean("x", names())
     assert len(taken) < 20_000

@@ -146,10 +146,10 @@ def run_compare(path: Path) -> object:
     from krag_eval.datasets import Run, RunRow
 
     questions = krag_eval.read_evalset(path)
-    rows = {i: RunRow(i, (krag_eval.Document(id="a"),)) for i in questions.ids}
+    rows = {i: RunRow(query_id=i, retrieved=(krag_eval.Document(id="a"),)) for i in questions.ids}
     runs = {name: Run(name=name, rows=rows) for name in ("x", "y")}
     found = krag_eval.compare(runs, questions, by="type", keys=["recall@5"])
-    found.report(path.with_suffix(".html"), evalset=questions)
+    found.report(path.with_suffix(".html"))
     return found.to_markdown(), repr(found), found.to_dict()
 
 
@@ -159,7 +159,7 @@ def evaluate_set(path: Path) -> object:
     from krag_eval.datasets import Run, RunRow
 
     questions = krag_eval.read_evalset(path)
-    run = Run("x", {i: RunRow(i, (krag_eval.Document(id="a"),)) for i in questions.ids})
+    run = Run(name="x", rows={i: RunRow(query_id=i, retrieved=(krag_eval.Document(id="a"),)) for i in questions.ids})
     return repr(krag_eval.evaluate_run(questions, run))
 
 
@@ -185,7 +185,8 @@ def command(option: str) -> Callable[[Path], object]:
 
         line = path.with_name("rows.csv")
         line.write_text("id,question,gold,retrieved,type\nq,?,a,a,x\n")
-        main(["evaluate", str(line), str(line), option, path.read_text()])
+        sys.argv = ["krag-eval", "evaluate", str(line), str(line), option, path.read_text()]
+        main()
         return None
 
     return call
@@ -576,7 +577,7 @@ SPAN = '{"traceId":"t","spanId":"sN","parentSpanId":"s","name":"r","attributes":
 def traces(path: Path) -> object:
     import krag_eval
 
-    return repr(list(krag_eval.read_traces(path)))[:100]
+    return repr(krag_eval.read_traces(path))[:100]
 
 
 add(
@@ -673,7 +674,7 @@ def write(one: Hostile, size: int, folder: Path) -> Path:
 def main(name: str, size: int, folder: Path) -> None:
     """Read the tiny file, then the large one, which a process of its own has written; print what was measured."""
     warnings.simplefilter("ignore")
-    one, said = HOSTILE[name], ""
+    one, said, before, start, path = HOSTILE[name], "", 0.0, 0.0, folder
     if folder.name == "written":
         write(one, size, folder)
         return
