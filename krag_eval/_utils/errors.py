@@ -15,6 +15,7 @@ A message says what is wrong with the value given, what is expected, and what to
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sys
 import warnings
@@ -30,13 +31,21 @@ class _RedactedError(Exception):
     """An error whose message shows no credentials, whatever it quotes: addresses, arguments, other errors."""
 
     def __init__(self, *args: object, **further: Any) -> None:
-        super().__init__(*(_redact(one) if isinstance(one, str) else one for one in args), **further)
+        super().__init__(*(_fit(one) if isinstance(one, str) else one for one in args), **further)
 
 
-def _redact(text: str) -> str:
+_LONGEST_END = 4_000
+
+
+def _fit(text: str) -> str:
+    """Return a message without credentials; of one that quotes megabytes, the beginning and the end."""
     from krag_eval._utils.redaction import redact  # only an error or a warning needs it
 
-    return redact(text)
+    text = redact(text)
+    left_out = len(text) - 2 * _LONGEST_END
+    if left_out <= 0:
+        return text
+    return f"{text[:_LONGEST_END]} ... ({left_out:,} characters left out) ... {text[-_LONGEST_END:]}"
 
 
 class KragEvalError(_RedactedError):
@@ -134,7 +143,7 @@ def warn(message: str) -> None:
     frame, level = sys._getframe(1), 2  # noqa: SLF001 - `skip_file_prefixes` needs Python 3.12
     while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
         frame, level = frame.f_back, level + 1
-    warnings.warn(escape_controls(_redact(message)), KragEvalWarning, stacklevel=level)
+    warnings.warn(escape_controls(_fit(message)), KragEvalWarning, stacklevel=level)
 
 
 def with_name(name: str, call: Callable[[], T]) -> T:
@@ -150,6 +159,9 @@ def with_name(name: str, call: Callable[[], T]) -> T:
     return result
 
 
+_LONGEST_NAME, _MOST_NAMES = 200, 10_000
+
+
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return a sentence that suggests the closest known name, or an empty string.
 
@@ -158,8 +170,11 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     """
     import difflib  # only a mistake needs it
 
-    by_lower = {k.lower(): k for k in known}
-    close = difflib.get_close_matches(name.lower() if isinstance(name, str) else "", by_lower, n=1)
+    # Names of people: comparing two of a megabyte would take hours, and all of a million names minutes.
+    if not isinstance(name, str) or len(name) > _LONGEST_NAME:
+        return ""
+    by_lower = {k.lower(): k for k in itertools.islice(known, _MOST_NAMES) if len(k) <= _LONGEST_NAME}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1)
     return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
 
 

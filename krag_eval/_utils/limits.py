@@ -20,6 +20,7 @@ DEFAULT_LIMITS = {
     "values": "4M",
     "cells": "1M",
     "columns": "20k",
+    "policy": "20k",
     "text": "16M",
     "tokenized": "300k",
     "token_pairs": "20G",
@@ -50,6 +51,8 @@ def set_limits(**limits: str | int | None) -> dict[str, int]:
             `values`: values in a row or in a JSON file, such as those of a list. 4 million; 10,000 are always allowed.
             `cells`: cells of a workbook, empty ones before a filled one included. 1 million.
             `columns`: columns of a table. 20,000.
+            `policy`: keys, tables, values and comments of a policy, parts of dotted keys included; 25
+                characters count as one at least. 20,000.
             `text`: characters of a text to cut into tokens, 16 million; to normalize, a third of them, unless ASCII.
             `tokenized`: characters of a text for a tokenizer from elsewhere, such as Kiwi or your own. 300,000.
             `token_pairs`: the product of the lengths of two texts that ROUGE-L compares, in tokens. 20 billion.

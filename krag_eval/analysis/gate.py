@@ -20,6 +20,7 @@ from krag_eval._utils.checks import as_number, check_count, check_kind, check_pa
 from krag_eval._utils.errors import InvalidInputError, did_you_mean, errors_at, show, with_name
 from krag_eval._utils.files.io import read_whole
 from krag_eval._utils.formatting import as_code, format_value, number_of, one_line
+from krag_eval._utils.limits import limit, shown, to_allow
 from krag_eval._utils.serialization import plain_fields
 from krag_eval.analysis.comparison.compare import is_lower_better
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
@@ -222,7 +223,9 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
     """
     check_path(path)
     try:
-        tables = tomllib.loads(read_whole(path).decode("utf-8"))
+        text = read_whole(path).decode("utf-8")
+        _check_toml(text, str(path))
+        tables = tomllib.loads(text)
     except InvalidInputError:
         raise
     except RecursionError:
@@ -231,6 +234,32 @@ def read_policy(path: str | os.PathLike[str]) -> Policy:
         raise InvalidInputError(f"{path}: not valid TOML: {error}. Correct the file.") from None
     with errors_at(str(path)):
         return Policy.from_dict(tables)
+
+
+# The strings and comments of TOML; one without an end takes the rest of its line, or of the text.
+_QUOTED = re.compile(
+    r'"""(?:[^"\\]++|\\.|"(?!""))*+(?:""")?|"(?:[^"\\\n]++|\\.)*+"?'
+    r"|'''(?:[^']++|'(?!''))*+(?:''')?|'[^'\n]*+'?|#[^\n]*+",
+    re.DOTALL,
+)
+_MOST_PARTS = 100  # of the keys on a line
+
+
+def _check_toml(text: str, path: str) -> None:
+    """Refuse what would take `tomllib` a thousand times its size: parts of keys one by one, deep keys squared."""
+    bare, n_quoted = _QUOTED.subn("", text)
+    # A number of a million digits takes 130 times its size: a long text counts as many things.
+    n_things = max(n_quoted + sum(map(bare.count, ".=,[{")), len(text) // 25)
+    if n_things > limit("policy"):
+        raise InvalidInputError(
+            f"{path}: has {n_things:,} keys, tables and values, and a policy has at most {shown('policy')}. "
+            f"{to_allow('policy', n_things)}"
+        )
+    if max(line.count(".") for line in bare.split("\n")) > _MOST_PARTS:
+        raise InvalidInputError(
+            f"{path}: has a line whose keys have more than {_MOST_PARTS} parts. Keys of a policy have at most four, "
+            "such as slices.type.literal.require."
+        )
 
 
 def _demands(table: Mapping[str, Any], place: str) -> Demands:

@@ -29,8 +29,9 @@ def no_column(columns: Mapping[str, str], field: str, names: Iterable[str]) -> s
     import difflib  # only a mistake needs it
 
     listed = sorted(names)
-    close = difflib.get_close_matches(columns[field].casefold(), [name.casefold() for name in listed], n=1)
-    meant = next((name for name in listed if [name.casefold()] == close), None)
+    near = [name for name in listed if len(name) <= 200]  # two names of a megabyte would take hours
+    close = difflib.get_close_matches(columns[field][:200].casefold(), [name.casefold() for name in near], n=1)
+    meant = next((name for name in near if [name.casefold()] == close), None)
     if meant is None and field in _WORDS:
         meant = _like(field, [name for name in listed if name not in columns.values()])
     hint = "" if meant in (None, field) else f" Did you mean columns={ ({**columns, field: meant})!r}?"

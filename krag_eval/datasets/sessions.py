@@ -168,7 +168,7 @@ def check_stages(stages: Sequence[Stage]) -> None:
     Raises:
         InvalidInputError: They are not, or two stages have one name.
     """
-    known: list[str] = []
+    known: dict[str, None] = {}  # in order
     for number, stage in enumerate(stages):
         if stage.name in known:
             raise InvalidInputError(
@@ -180,7 +180,7 @@ def check_stages(stages: Sequence[Stage]) -> None:
                     f"`stages[{number}]` ({stage.name!r:.60}): there is no earlier stage {name!r:.60} for its `inputs`."
                     f"{did_you_mean(name, known)} Earlier stages: {', '.join(known) or 'none'}."
                 )
-        known.append(stage.name)
+        known[stage.name] = None
     used = {name for stage in stages for name in stage.inputs}
     for stage in stages[:-1]:
         if stage.name not in used:
