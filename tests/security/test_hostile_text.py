@@ -44,8 +44,11 @@ HARMLESS = (
         "naïve :smile: [b]",
     ),
 )
-HOSTILE = "x" + "".join(ATTACKS) + "y"
-FILE = "\x1b[2J\x9b2J\x07\u202ename"
+# Commands that GitHub, Azure and TeamCity look for in the log of a job: at the start of a line, and anywhere.
+ORDERS = "::stop-commands::x\n::error::x%0A::debug::x ##[add-mask]x ##vso[task.x]x ##teamcity[x]"
+COMMANDED = re.compile(r"(?m)^\s*::\S|##\w*\[")
+HOSTILE = ORDERS + "x" + "".join(ATTACKS) + "y"
+FILE = f"\x1b[2J\x9b2J\x07\u202ename{ORDERS}"
 # What stands in the environment's own answers: colours, and the bars of a run.
 OWN = re.compile(r"\x1b\[(?:\?25[lh]|2K|1A|(?:0|1|2|3[0-7]|4|38;5;\d+|38;2;[\d;]+)(?:;\d+)?m)|\r")
 MODULE = f"""
@@ -73,7 +76,7 @@ write = Model()
 
 
 def steering(text: str) -> set[str]:
-    """The characters of a text that are dangerous, decided by their categories and not by our own table."""
+    """What is dangerous in a text: characters, decided by their categories and not by our own table, and commands."""
     wrong = {c for c in text if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") and c not in "\n\t"}
     return (
         wrong
@@ -83,6 +86,7 @@ def steering(text: str) -> set[str]:
             if unicodedata.bidirectional(c) in ("RLO", "LRO", "RLE", "LRE", "PDF", "LRI", "RLI", "FSI", "PDI")
         }
         | {c for c in text if c in ATTACKS or 0xE0000 <= ord(c) < 0xE0080}
+        | {*COMMANDED.findall(text)}
     )
 
 
@@ -209,13 +213,13 @@ def test_every_command_is_attacked() -> None:
 
 @pytest.mark.full
 @nothing_may_match
-@pytest.mark.parametrize("line", COMMANDS, ids=lambda line: escape_controls(" ".join(line)))
+@pytest.mark.parametrize("line", COMMANDS, ids=lambda line: one_line(" ".join(line)))
 def test_nothing_steers_what_reads_a_pipe(command: Runner, folder: Path, line: list[str]) -> None:
     outcome = command("", *line)
     assert outcome.code in (0, 1, 2, 3), outcome.err
     assert steering(outcome.out) == set(), outcome.out
     assert steering(outcome.err) == set(), outcome.err
-    assert re.search(r"\\u001b|\\x1b", outcome.out + outcome.err), "the text is not shown at all"
+    assert re.search(r"\\u001b|\\x1b|stop-comm", outcome.out + outcome.err), "the text is not shown at all"
 
 
 @nothing_may_match
@@ -308,7 +312,7 @@ def test_nothing_but_our_own_colours_and_bars_steers_a_terminal(folder: Path) ->
     lines = [*COMMANDS, *DATA]
     for line, shown in zip(lines, on_a_terminal(folder, *lines), strict=True):
         assert steering(OWN.sub("", shown)) == set(), (line, shown)
-        assert re.search(r"\\u001b|\\x1b", shown), (line, "the text is not shown at all")
+        assert re.search(r"\\u001b|\\x1b|stop-comm", shown), (line, "the text is not shown at all")
 
 
 @pytest.mark.full
