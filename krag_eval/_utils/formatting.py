@@ -171,7 +171,7 @@ def clip(text: str, most: int) -> str:
 
 def in_quotes(text: str | None, most: int = 90) -> str:
     """Return the beginning of a text in quotation marks, on one line."""
-    return repr(clip(" ".join((text or "").split()), most))
+    return escape_controls(repr(clip(" ".join((text or "").split()), most)))
 
 
 def shorten(text: str, width: int) -> str:
