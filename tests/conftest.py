@@ -24,6 +24,8 @@ os.environ.update(
     LANGSMITH_TRACING_V2="false",
     MLFLOW_DISABLE_TELEMETRY="true",
 )
+for name in ("GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "TEAMCITY_VERSION"):  # where standard output may be a log
+    os.environ.pop(name, None)
 
 pytest_plugins = ["tests.support.browser", "tests.support.command_line"]
 

@@ -99,11 +99,14 @@ def _three_digits(value: float | None, sign: str) -> str:
 
 # The three flags that are spelled with tags; then single characters: controls, line separators, those that change the
 # direction of text, invisible ones, what UTF-8 cannot hold, and tags. Words of Arabic, Hindi and emoji need the joiners
-# U+200C and U+200D and the marks U+200E and U+200F; tabs and newlines do no harm.
+# U+200C and U+200D and the marks U+200E and U+200F; tabs and newlines do no harm. Last, what begins a command in the
+# log of a CI job: `::error::` at the start of a line, or of a word, since a line may be wrapped before it; `##[group]`,
+# `##vso[` and `##teamcity[` anywhere.
 _STEERING = re.compile(
     "\U0001f3f4[\U000e0061-\U000e007a]{5}\U000e007f|"
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u180e\u200b\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufdd0-\ufdef\ufeff\ufff9-\ufffb"
     "\ufffe\uffff\U000e0000-\U000e007f]"
+    r"|(?<!\S):(?=:\S)|\#(?=\#\w*\[)"
 )
 _PLURALS = {"query": "queries"}
 
@@ -132,9 +135,10 @@ def as_code(text: str) -> str:
 
 
 def escape_controls(text: str) -> str:
-    r"""Return text in which an escape, as in JSON, stands for each character that steers a terminal or hides text.
+    r"""Return text in which an escape, as in JSON, stands for each character that steers a terminal or a CI job.
 
-    Newlines and tabs stay. In a document of JSON all others stand in strings only, so it means the same afterwards.
+    The same goes for characters that hide text. Newlines and tabs stay. In a document of JSON all others stand in
+    strings only, so it means the same afterwards.
 
     >>> print(escape_controls("a\x1b[2J\u202eb"))
     a\u001b[2J\u202eb
@@ -143,9 +147,8 @@ def escape_controls(text: str) -> str:
 
 
 def _escaped(found: re.Match[str]) -> str:
-    import json  # not when the program starts
-
-    return found[0] if len(found[0]) > 1 else json.dumps(found[0])[1:-1]
+    units = found[0].encode("utf-16-be", "surrogatepass").hex(" ", 2).split()
+    return found[0] if len(found[0]) > 1 else "".join(f"\\u{unit}" for unit in units)
 
 
 def display_width(text: str) -> int:
@@ -168,7 +171,7 @@ def clip(text: str, most: int) -> str:
 
 def in_quotes(text: str | None, most: int = 90) -> str:
     """Return the beginning of a text in quotation marks, on one line."""
-    return repr(clip(" ".join((text or "").split()), most))
+    return escape_controls(repr(clip(" ".join((text or "").split()), most)))
 
 
 def shorten(text: str, width: int) -> str:

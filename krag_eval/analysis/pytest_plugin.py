@@ -87,6 +87,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = next(metafunc.definition.iter_markers("retrieval"), None)
     if marker is None:
         return
+    from krag_eval._utils.formatting import escape_controls
+
     settings, _ = _or_fail(_read_marker, marker, keep_by=True)
     by = "id" if metafunc.config.getoption("retrieval_per_question") else settings.get("by")
     if by is None:
@@ -96,7 +98,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         parts.setdefault(str(_or_fail(question.value, by)), []).append(index)
     metafunc.fixturenames.append(_PART)
     names = [name if by == "id" else f"{by}={name}" for name in parts]
-    metafunc.parametrize(_PART, list(zip(names, parts.values(), strict=True)), ids=names)
+    metafunc.parametrize(_PART, list(zip(names, parts.values(), strict=True)), ids=list(map(escape_controls, names)))
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

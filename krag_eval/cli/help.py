@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +44,13 @@ class _Help:
                 parameter.metavar = ""
         return parameters
 
-    def make_context(self, *given: Any, **settings: Any) -> Any:
-        """Read the arguments; an error that quotes one is printed as it stands."""
+
+@contextlib.contextmanager
+def _endings() -> Iterator[None]:
+    """Give what ends a command exit codes of its own; an error that quotes an argument is printed without harm."""
+    with exit_codes():
         try:
-            return super().make_context(*given, **settings)  # type: ignore[misc]
+            yield
         except Exception as error:
             if isinstance(message := getattr(error, "message", None), str):
                 error.message = escape_controls(message)  # type: ignore[attr-defined]
@@ -59,12 +63,12 @@ class Group(_Help, TyperGroup):
     # Here, before Typer gives what ends a command exit codes of its own.
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         """Read the arguments."""
-        with exit_codes():
+        with _endings():
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
-        with exit_codes():
+        with _endings():
             return super().invoke(ctx)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

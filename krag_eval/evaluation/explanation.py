@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
-from krag_eval._utils.formatting import clip, number_of, one_line
+from krag_eval._utils.formatting import clip, escape_controls, number_of, one_line
 from krag_eval.documents.document import DOC_KEY, Document, as_document
 from krag_eval.matching import Batch, Matches
 from krag_eval.matching.nearest import Nearest, nearest_of, some_queries
@@ -469,7 +469,7 @@ def show_document(document: Document, most: int = 60) -> str:
     name = document.id or ""
     if document.id is None and {DOC_KEY, "start", "end"} <= document.metadata.keys():
         name = f"{document.metadata[DOC_KEY]}[{document.metadata['start']}:{document.metadata['end']}]"
-    return " ".join(part for part in (one_line(name), repr(clip(text, most)) if text else "") if part)
+    return " ".join(part for part in (one_line(name), escape_controls(repr(clip(text, most))) if text else "") if part)
 
 
 def _what_became(outcome: GoldOutcome, name_of: Callable[[int], str], *, is_need: bool) -> str:

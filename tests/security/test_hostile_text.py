@@ -44,8 +44,11 @@ HARMLESS = (
         "naïve :smile: [b]",
     ),
 )
-HOSTILE = "x" + "".join(ATTACKS) + "y"
-FILE = "\x1b[2J\x9b2J\x07\u202ename"
+# Commands that GitHub, Azure and TeamCity look for in the log of a job: at the start of a line, and anywhere.
+ORDERS = "::stop-commands::x\n::error::x%0A::debug::x ##[add-mask]x ##vso[task.x]x ##teamcity[x]"
+COMMANDED = re.compile(r"(?m)^\s*::\S|##\w*\[")
+HOSTILE = ORDERS + "x" + "".join(ATTACKS) + "y"
+FILE = f"\x1b[2J\x9b2J\x07\u202ename{ORDERS}"
 # What stands in the environment's own answers: colours, and the bars of a run.
 OWN = re.compile(r"\x1b\[(?:\?25[lh]|2K|1A|(?:0|1|2|3[0-7]|4|38;5;\d+|38;2;[\d;]+)(?:;\d+)?m)|\r")
 MODULE = f"""
@@ -73,7 +76,7 @@ write = Model()
 
 
 def steering(text: str) -> set[str]:
-    """The characters of a text that are dangerous, decided by their categories and not by our own table."""
+    """What is dangerous in a text: characters, decided by their categories and not by our own table, and commands."""
     wrong = {c for c in text if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") and c not in "\n\t"}
     return (
         wrong
@@ -83,6 +86,7 @@ def steering(text: str) -> set[str]:
             if unicodedata.bidirectional(c) in ("RLO", "LRO", "RLE", "LRE", "PDF", "LRI", "RLI", "FSI", "PDI")
         }
         | {c for c in text if c in ATTACKS or 0xE0000 <= ord(c) < 0xE0080}
+        | {*COMMANDED.findall(text)}
     )
 
 
@@ -209,13 +213,13 @@ def test_every_command_is_attacked() -> None:
 
 @pytest.mark.full
 @nothing_may_match
-@pytest.mark.parametrize("line", COMMANDS, ids=lambda line: escape_controls(" ".join(line)))
+@pytest.mark.parametrize("line", COMMANDS, ids=lambda line: one_line(" ".join(line)))
 def test_nothing_steers_what_reads_a_pipe(command: Runner, folder: Path, line: list[str]) -> None:
     outcome = command("", *line)
     assert outcome.code in (0, 1, 2, 3), outcome.err
     assert steering(outcome.out) == set(), outcome.out
     assert steering(outcome.err) == set(), outcome.err
-    assert re.search(r"\\u001b|\\x1b", outcome.out + outcome.err), "the text is not shown at all"
+    assert re.search(r"\\u001b|\\x1b|stop-comm", outcome.out + outcome.err), "the text is not shown at all"
 
 
 @nothing_may_match
@@ -308,7 +312,7 @@ def test_nothing_but_our_own_colours_and_bars_steers_a_terminal(folder: Path) ->
     lines = [*COMMANDS, *DATA]
     for line, shown in zip(lines, on_a_terminal(folder, *lines), strict=True):
         assert steering(OWN.sub("", shown)) == set(), (line, shown)
-        assert re.search(r"\\u001b|\\x1b", shown), (line, "the text is not shown at all")
+        assert re.search(r"\\u001b|\\x1b|stop-comm", shown), (line, "the text is not shown at all")
 
 
 @pytest.mark.full
@@ -360,9 +364,36 @@ def test_nothing_steers_a_python_shell(folder: Path, monkeypatch: pytest.MonkeyP
     n_shown = 0
     for shown in shown_in_python(evalset, runs):
         for text in (str(shown), repr(shown)):
-            assert steering(text) == set(), type(shown)
+            # Python's own `repr` of a record quotes its data; no line begins with them.
+            is_own = "(" in text.partition("=")[0].partition("\n")[0] or text != str(shown)
+            assert steering(text) <= ({"##[", "##vso[", "##teamcity["} if is_own else set()), type(shown)
             n_shown += "u001b" in text or "x1b" in text
     assert n_shown > 30
+
+
+@pytest.mark.full
+@nothing_may_match
+@pytest.mark.parametrize("line", DATA, ids=lambda line: line[0])
+def test_data_on_standard_output_give_a_job_no_orders_and_mean_the_same(folder: Path, line: list[str]) -> None:
+    """A job's log is a pipe; a file is none."""
+    environment = os.environ | {"GITHUB_ACTIONS": "true"}
+    program = [sys.executable, "-m", "krag_eval", *line]
+    logged = subprocess.run(program, cwd=folder, env=environment, stdout=subprocess.PIPE, check=True).stdout.decode()
+    with (folder / "kept").open("wb") as file:
+        subprocess.run(program, cwd=folder, env=environment, stdout=file, check=True)
+    kept = (folder / "kept").read_text("utf-8")
+    assert steering(logged) == set()
+    assert COMMANDED.search(kept)
+    if line[0] == "convert":
+        assert list(map(json.loads, logged.split("\n")[:-1])) == list(map(json.loads, kept.split("\n")[:-1]))
+
+
+def test_what_begins_a_command_of_a_job_is_escaped_and_nothing_else_with_colons_and_hashes() -> None:
+    for text in ("::error::x", "a\n \u3000::error file=a::x", "a ::warning::", "##[group]x", "a ###[x]", "x##vso[a]"):
+        assert COMMANDED.search(escape_controls(text)) is None
+        assert json.loads(f'"{escape_controls(text)}"', strict=False) == text
+    for text in ("chunk::3", "std::error", "a :: b", "## [link]", "# [x]", "C# [1]", "a:b: c"):
+        assert escape_controls(text) == text
 
 
 def test_warnings_are_escaped() -> None:

@@ -41,6 +41,7 @@ _MOST_TIMES = 500
 _MOST_EMPTY_LINES = 1_000_000
 _BUFFER = 1 << 16
 DASH = "-"
+_CI = ("GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "TEAMCITY_VERSION")  # where a pipe may be the log, read for commands
 
 
 class StandardStreams:
@@ -63,10 +64,13 @@ class StandardStreams:
         return self._copy
 
     def write(self, parts: Iterable[bytes]) -> None:
-        """Write to standard output, byte by byte what a file would hold; a terminal is not to be steered by it."""
+        """Write to standard output what a file would hold; in text, nothing steers a terminal or the job of a log."""
         self._output.flush()
-        if self._output.isatty():
-            parts = [escape_controls(b"".join(parts).decode("utf-8", "backslashreplace")).encode()]
+        is_logged = any(map(os.environ.get, _CI)) and not stat.S_ISREG(os.fstat(self._output.fileno()).st_mode)
+        if is_logged or self._output.isatty():
+            whole = b"".join(parts)
+            is_data = is_logged and whole.startswith(b"PAR1")  # Parquet
+            parts = [whole if is_data else escape_controls(whole.decode("utf-8", "backslashreplace")).encode()]
         for part in parts:
             self._output.buffer.write(part)
         self._output.flush()
