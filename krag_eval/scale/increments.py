@@ -72,8 +72,8 @@ class Increments:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._journal.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._journal.close(kind)
 
     def new(self, files: Iterable[str]) -> list[str]:
         """Return the files that were not scored before.
