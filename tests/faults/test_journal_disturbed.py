@@ -32,6 +32,7 @@ from tests.support.log_cases import write_logs
 OTHER = seal({"krag_eval_run": 1, "name": "of another"})
 EVALSET = [{"id": f"q{n}", "question": f"question {n}", "gold": []} for n in range(6)]
 Fault = Callable[[Path], object]
+NO_LIMIT = resource.RLIM_INFINITY
 
 
 def cut(path: Path, share: float) -> None:
@@ -77,7 +78,6 @@ FAULTS: dict[str, Fault] = {
     "made read-only": lambda path: path.chmod(0o444),
     "disk full": lambda path: resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, NO_LIMIT)),
 }
-NO_LIMIT = resource.RLIM_INFINITY
 SAFE = ("made read-only", "disk full")
 CHANGED = ("emptied", "cut in half", "overwritten", "appended to")
 
@@ -85,12 +85,12 @@ CHANGED = ("emptied", "cut in half", "overwritten", "appended to")
 class Disturbing:
     """Returns its answer, and the third time makes the fault before."""
 
-    def __init__(self, path: Path, fault: Fault, answer: Callable[..., Any]) -> None:
-        self.path, self.fault, self.answer, self.n_calls = path, fault, answer, 0
+    def __init__(self, path: Path, fault: Fault, answer: Callable[..., Any], at: int = 3) -> None:
+        self.path, self.fault, self.answer, self.n_calls, self.at = path, fault, answer, 0, at
 
     def __call__(self, *args: Any) -> Any:
         self.n_calls += 1
-        if self.n_calls == 3:
+        if self.n_calls == self.at:
             self.fault(self.path)
         return self.answer(*args)
 
@@ -149,7 +149,7 @@ def by_bench_judging(path: Path, fault: Fault) -> None:
 
 def scoring(path: Path, fault: Fault, **options: Any) -> None:
     logs = write_logs(path.parents[3 if options else 2] / "logs").pop().parent
-    seen = Disturbing(path, fault, lambda _: None)
+    seen = Disturbing(path, fault, lambda _: None, at=1)
     out = path.parents[1] if options else path.parent.with_suffix("")
     score_logs(logs, out, k=3, match_method="id", progress=seen, **options)
 
@@ -226,8 +226,8 @@ def test_whoever_writes_it_is_told_and_nothing_is_said_to_be_kept_that_is_not(
     else:
         assert user in WITHOUT_ROWS
     if (
-        (fault.startswith("replaced by a ") and "link" not in fault) or fault in CHANGED
-    ):  # nothing is written into what is there now
+        fault.startswith("replaced by a ") and "link" not in fault
+    ) or fault in CHANGED:  # nothing is written into what is there now
         there = tree(tmp_path)
         assert {name: there.get(name) for name in after[0]} == after[0]
 
