@@ -75,7 +75,8 @@ _SCHEMA = (
     f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {_VERSION}",
 )
-_BUSY, _READ_ONLY, _CORRUPT, _CANNOT_OPEN, _NOT_A_DATABASE = 5, 8, 11, 14, 26
+_BUSY, _READ_ONLY, _IO_ERROR, _CORRUPT, _CANNOT_OPEN, _NOT_A_DATABASE = 5, 8, 10, 11, 14, 26
+_IO_ERROR_OF_WRITING = 778
 _MOST_NUMBERS = 10_000_000
 
 
@@ -502,9 +503,10 @@ class ScoreFile:
             return self._foreign()
         if code == _CORRUPT or str(error).startswith(("no such", "Could not decode")):
             return _DamagedError(self.path, str(error))
+        is_safe = code != _IO_ERROR or getattr(error, "sqlite_errorcode", 0) == _IO_ERROR_OF_WRITING
+        safe = "The scores written so far are safe: free some space, or c" if is_safe else "C"
         return InvalidInputError(
-            f"{self.path}: cannot be written ({error}). The scores written so far are safe: free some space, or "
-            "check the folder, and run again to continue."
+            f"{self.path}: cannot be written ({error}). {safe}heck the folder, and run again to continue."
         )
 
     def _foreign(self) -> InvalidInputError:
