@@ -75,7 +75,8 @@ _SCHEMA = (
     f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {_VERSION}",
 )
-_BUSY, _READ_ONLY, _CORRUPT, _CANNOT_OPEN, _NOT_A_DATABASE = 5, 8, 11, 14, 26
+_BUSY, _READ_ONLY, _IO_ERROR, _CORRUPT, _CANNOT_OPEN, _NOT_A_DATABASE = 5, 8, 10, 11, 14, 26
+_IO_ERROR_OF_WRITING = 778
 _MOST_NUMBERS = 10_000_000
 
 
@@ -127,12 +128,17 @@ class ScoreFile:
     Threads and processes may share the file. When `put` returns, the scores survive a crash of the process. A second
     later, they also survive a crash of the machine.
 
+    If somebody removes, replaces or damages the file while it is used, nothing more is written to it: a warning is
+    logged, and its scores move into the memory of this process, from which they can still be sent.
+
     Args:
         path: The path of the file. A new file is readable only by its owner; an existing file keeps its permissions.
 
     Attributes:
         path: The path as given.
         place: The absolute path, which stays valid if the working directory changes.
+        fault: What happened to the file while it was used, if its scores are in memory only.
+        n_lost: Number of scores that could not be moved into memory.
 
     Raises:
         InvalidInputError: The file cannot be written, is damaged, or is not an outbox.
@@ -140,6 +146,9 @@ class ScoreFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
+        self.fault, self.n_lost = "", 0
+        self._n_known = 0  # waiting scores, when they were last counted
+        self._seen: dict[str, os.stat_result] = {}  # the files that are in use, by the end of their names
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._claim: sqlite3.Connection | None = None
@@ -166,6 +175,8 @@ class ScoreFile:
                     "restore the file."
                 )
             self._check()
+            self._seen[""] = self.place.lstat()
+            self._n_known = self.n_waiting()
         except BaseException:
             self.close()
             raise
@@ -184,6 +195,7 @@ class ScoreFile:
             ("DELETE FROM scores WHERE key = ? AND reason IS NOT NULL", [(key,) for key, _ in rows]),
             ("INSERT INTO scores (key, row, crc) VALUES (?, ?, ?)", [(*row, _checksum(*row)) for row in rows]),
         )
+        self._n_known += len(rows)
         self._sync_soon()
 
     def take(self) -> list[Row]:
@@ -209,7 +221,9 @@ class ScoreFile:
 
     def n_waiting(self, last: int = 2**62) -> int:
         """Return how many scores up to this number are waiting."""
-        return int(self._read("SELECT count(*) FROM scores WHERE reason IS NULL AND n <= ?", last)[0][0])
+        n = int(self._read("SELECT count(*) FROM scores WHERE reason IS NULL AND n <= ?", last)[0][0])
+        self._n_known = n
+        return n
 
     def settle(self, rows: Sequence[Row]) -> int:
         """Delete scores that have arrived, and earlier values of them. Return how many of these were waiting."""
@@ -244,7 +258,8 @@ class ScoreFile:
     def claim(self) -> bool:
         """Try to become the only process that sends from this file. The claim ends when the process dies."""
         with self._lock:
-            if self._claim is None:
+            self._look()
+            if self._claim is None and not self.fault:
                 name = f"{self.place}-lock"
                 with contextlib.suppress(FileExistsError):
                     os.close(os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
@@ -273,6 +288,7 @@ class ScoreFile:
         """Write everything to disk, and from the write-ahead log into the file."""
         with self._lock, contextlib.suppress(sqlite3.Error):
             self._timer = None
+            self._look()
             if self._connection is not None:
                 self._connection.execute("PRAGMA busy_timeout = 100")  # whoever blocks this does it later
                 self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -286,6 +302,7 @@ class ScoreFile:
                 self._timer.cancel()
                 self._timer = None
             if self._connection is not None:
+                self._look()
                 asked = [self._connection.execute(f"PRAGMA {name}") for name in ("freelist_count", "page_count")]
                 free, pages = (answer.fetchone()[0] for answer in asked)
                 self._connection.execute("PRAGMA busy_timeout = 100")
@@ -304,13 +321,82 @@ class ScoreFile:
             self._timer, claim, self._claim = None, self._claim, None
             if claim is not None:
                 claim.close()  # the parent keeps its claim
+            if self._connection is not None:  # in memory; the parent sends these scores
+                self._connection.execute("DELETE FROM scores")
         self._lock.release()
 
     def _disconnect(self) -> None:
         with self._lock, contextlib.suppress(sqlite3.Error):
-            connection, self._connection = self._connection, None
-            if connection is not None:
+            if self._connection is not None and not self.fault:
+                connection, self._connection = self._connection, None
                 connection.close()
+
+    def _look(self) -> None:
+        """Move the scores into memory if somebody removed, replaced or damaged the file since the last time."""
+        if self.fault or "" not in self._seen:
+            return
+        found = {end: _stat_of(Path(f"{self.place}{end}")) for end in ("", "-wal", "-shm")}
+        before, now = self._seen[""], found[""]
+        if now is None or not os.path.samestat(before, now):
+            self._lose("was removed or renamed" if now is None else "was replaced by another file")
+            return
+        if self._connection is not None and now.st_size < before.st_size and not self._is_sound():
+            self._lose("was cut off or overwritten")
+            return
+        for end in ("-wal", "-shm") if self._connection is not None else ():
+            old, new = self._seen.get(end), found[end]
+            if old is not None and (new is None or not os.path.samestat(old, new)) and not self._renew_log():
+                self._lose(f"lost its companion {self.place.name}{end}")
+                return
+        if before.st_mode & 0o222 and not now.st_mode & 0o222:
+            _LOG.warning(
+                "krag_eval: %s was made read-only. Its scores are kept, but the next process cannot send them until it "
+                "is made writable.",
+                self.path,
+            )
+        self._seen = {end: one for end, one in found.items() if one is not None and (not end or self._connection)}
+
+    def _is_sound(self) -> bool:
+        """Return whether a file that has become smaller is still an outbox, as after its space was freed."""
+        try:
+            with contextlib.closing(sqlite3.connect(f"{self.place.as_uri()}?mode=ro", uri=True)) as fresh:
+                fresh.execute("SELECT count(*) FROM scores").fetchall()
+                return str(fresh.execute("PRAGMA integrity_check(1)").fetchone()[0]) == "ok"
+        except sqlite3.Error:
+            return False
+
+    def _renew_log(self) -> bool:
+        """Put the log, which the open connection still has, into the file. Return False if another process uses it."""
+        try:
+            return all(
+                self._connection is not None
+                and self._connection.execute(f"PRAGMA journal_mode = {mode}").fetchone()[0] == mode
+                for mode in ("delete", "wal")
+            )
+        except sqlite3.Error:
+            return False
+
+    def _lose(self, what: str) -> None:
+        """Move the scores into memory, and say so. What cannot be read is counted as lost."""
+        connection, self.fault = self._connection, f"{self.path} {what} while it was used"
+        self._connection, self.n_lost = _in_memory(), self._n_known if connection is None else 0
+        if connection is not None:
+            try:
+                connection.backup(self._connection)
+                self._connection.execute("SELECT count(*) FROM scores").fetchone()
+            except sqlite3.Error:
+                self._connection, self.n_lost = _in_memory(), self._n_known
+            connection.close()  # SQLite leaves a file alone that is not its own any longer
+        self.release()
+        _LOG.warning("krag_eval: %s", self.describe_fault())
+
+    def describe_fault(self) -> str:
+        """Describe what happened to the file, how many scores are lost, and where the others are."""
+        lost = f" {self.n_lost:,} scores in it are lost." if self.n_lost else ""
+        return (
+            f"{self.fault}, and nothing more is written to it.{lost} Scores that have not reached Langfuse are only in "
+            "the memory of this process and are lost when it ends. Begin again with a new outbox."
+        )
 
     def _rows(self, which: str, *values: object) -> list[Row]:
         found = self._read(f"SELECT n, key, row, crc, tries, since, reason FROM scores WHERE {which}", *values)
@@ -336,6 +422,7 @@ class ScoreFile:
     @contextlib.contextmanager
     def _using(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
         with self._lock:
+            self._look()
             try:
                 yield self._connect(mode)
             except sqlite3.Error as error:
@@ -416,9 +503,10 @@ class ScoreFile:
             return self._foreign()
         if code == _CORRUPT or str(error).startswith(("no such", "Could not decode")):
             return _DamagedError(self.path, str(error))
+        is_safe = code != _IO_ERROR or getattr(error, "sqlite_errorcode", 0) == _IO_ERROR_OF_WRITING
+        safe = "The scores written so far are safe: free some space, or c" if is_safe else "C"
         return InvalidInputError(
-            f"{self.path}: cannot be written ({error}). The scores written so far are safe: free some space, or "
-            "check the folder, and run again to continue."
+            f"{self.path}: cannot be written ({error}). {safe}heck the folder, and run again to continue."
         )
 
     def _foreign(self) -> InvalidInputError:
@@ -434,6 +522,20 @@ class ScoreFile:
             f"{self.path}: is not an outbox of this version of krag_eval, or its beginning is damaged. It was not "
             "changed. Pass another path, or restore the file."
         )
+
+
+def _stat_of(path: Path) -> os.stat_result | None:
+    try:
+        return path.lstat()
+    except OSError:
+        return None
+
+
+def _in_memory() -> sqlite3.Connection:
+    memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    for statement in _SCHEMA:
+        memory.execute(statement)
+    return memory
 
 
 def _checksum(key: object, row: object) -> int:
@@ -650,7 +752,7 @@ class Outbox(Delivery):
     def flush(self, client: Any, timeout: float | None) -> bool:
         """Wait until all scores are accepted or rejected. Return whether they are. The others stay in the outbox."""
         self.start(client)
-        is_done = self.wait(timeout)
+        is_done = self.wait(timeout) and not self.file.n_lost
         if not is_done:
             _LOG.warning("krag_eval: %s", self.describe_waiting())
         return is_done
@@ -667,13 +769,17 @@ class Outbox(Delivery):
             self._changed.notify_all()
         if thread is not None:
             thread.join(1.0 if end is None else max(0.1, end - time.monotonic()))
-        is_done = not self.waiting
+        is_done = not self.waiting and not self.file.n_lost
         self.file.close()
         return is_done
 
     def describe_waiting(self) -> str:
         """Describe how many scores are waiting, why, and what to do."""
-        return describe_waiting(self.file.path, self.waiting, self.problem)
+        waiting = self.waiting
+        if self.file.fault:
+            why = f" ({self.problem})" if self.problem else ""
+            return f"{waiting:,} scores have not reached Langfuse{why}. {self.file.describe_fault()}"
+        return describe_waiting(self.file.path, waiting, self.problem)
 
     def _work(self) -> None:
         try:
@@ -889,8 +995,8 @@ class Resent:
         """Describe what is damaged and what to do."""
         lost = f"at least {len(self.damaged):,} of its scores cannot be read" if self.damaged else "scores may be lost"
         return (
-            f"{self.path} is damaged ({self.damage}): {lost}. It was not changed. Restore it from a copy and "
-            "send it again, or delete it once the others have arrived."
+            f"{self.path} is damaged ({self.damage}): {lost}. Restore it from a copy and send it again, or delete it "
+            "once the others have arrived."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -957,7 +1063,8 @@ def _resend(place: Path, path: Path, client: Any, timeout: float) -> Resent:
         outbox.start(client)
         outbox.wait(timeout, since_last=True)
         rejected = tuple((row.score(path), row.reason) for row in outbox.file.refused())
-        return Resent(path, outbox.news().sent, outbox.waiting, rejected, outbox.problem)
+        waiting, damage = outbox.waiting, outbox.file.fault or None
+        return Resent(path, outbox.news().sent, waiting, rejected, outbox.problem, damage)
     finally:
         outbox.close(0.0)
 

@@ -101,11 +101,15 @@ def collected_warnings() -> Iterator[list[str]]:
 
 @contextlib.contextmanager
 def stopping(say: Callable[[], str] | None = None) -> Iterator[None]:
-    """End with exit code 130 after Ctrl-C, and say what becomes of the work; by default what the interruption says."""
+    """End with exit code 130 after Ctrl-C, and say what becomes of the work.
+
+    Args:
+        say: Returns that. Without it, and where the interruption has a cause such as a lost file, it says so itself.
+    """
     try:
         yield
     except KeyboardInterrupt as interruption:
-        notes().print(say() if say else str(interruption) or "Stopped.")
+        notes().print(say() if say and not interruption.__cause__ else str(interruption) or "Stopped.")
         raise typer.Exit(130) from None
 
 

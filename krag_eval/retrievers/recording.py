@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -131,7 +131,7 @@ class Recorder:
     ) -> None:
         """Sync the journal to the disk; an interruption then says how far the run came."""
         if self._journal is not None:
-            self._journal.close()
+            self._journal.close(kind)
         self._report_progress(is_over=True)
         if kind is KeyboardInterrupt:
             raise KeyboardInterrupt(f"Stopped. {self._how_far()}") from None
@@ -147,6 +147,7 @@ class Recorder:
                 check=self._compare,
                 take=functools.partial(self._take_recorded, set()),
                 accept=self._refuse_changed,
+                rows=self._in_memory,
             )
 
     def start(self) -> list[str]:
@@ -161,6 +162,8 @@ class Recorder:
             InvalidInputError: The row cannot be written.
             RunStoppedError: Too many questions failed.
         """
+        if self._rows is not None:
+            self._rows[row.query_id] = row  # also where it cannot be written: it is saved with the others
         if self._journal is not None:
             if self._changes and not self.n_asked:  # what follows is of the new retriever
                 self._journal.append(self._header)
@@ -205,6 +208,10 @@ class Recorder:
         name, parameters, recorded = split_header(self._header if self._journal is None else self._journal.header)
         ordered = {question_id: rows[question_id] for question_id in self._evalset.ids if question_id in rows}
         return Run(name=name, rows=ordered, parameters=parameters, recorded=recorded)
+
+    def _in_memory(self) -> Iterable[Mapping[str, Any]] | None:
+        # Of a retriever that was changed, the rows have two headers.
+        return None if self._rows is None or self._changes else map(RunRow.to_dict, self._rows.values())
 
     def _take_recorded(self, seen: set[str], lines: list[JournalLine]) -> list[bool]:
         """Take rows of a resumed journal; return False for each error that is retried."""
@@ -264,6 +271,8 @@ class Recorder:
         done = f"{self.n_done:,} of {len(self._evalset):,} questions were asked"
         if self._journal is None:
             return f"{done}, and their rows are lost. Pass `journal` to be able to resume."
+        if (fault := self._journal.fault()) is not None:
+            return f"{done}. {fault}"
         return f"{done}; their rows are in {self._journal.path}. Run the same again to resume."
 
     def _report_progress(self, *, is_over: bool = False) -> None:

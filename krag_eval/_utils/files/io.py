@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
+import glob
 import gzip
 import hashlib
 import io
@@ -291,7 +292,7 @@ def replacing(path: StrPath) -> Iterator[Path]:
         target = _followed(path)
         if target.exists() and not target.is_file() and not (target.is_dir() and not any(target.iterdir())):
             raise InvalidInputError(f"{path}: exists and is not a file. Give another path, or remove it first.")
-        folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+        folder, mark = _temporary_beside(target)
     except InvalidInputError:
         raise
     except (OSError, ValueError, RuntimeError) as error:  # a name that no file can have; a loop of links
@@ -305,7 +306,50 @@ def replacing(path: StrPath) -> Iterator[Path]:
             "give another path."
         ) from error
     finally:
+        os.close(mark)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _temporary_beside(target: Path) -> tuple[Path, int]:
+    """Return a new temporary folder for a target, and an open file in it that is locked as long as its writer lives.
+
+    Folders of writers that were killed are removed: those of the same target whose lock can be had.
+    """
+    for old in target.parent.glob(f".{glob.escape(target.name)}.????????"):
+        with contextlib.suppress(OSError):  # of somebody else, or another writer removes it
+            if _marks(old) and (handle := _lock_in(old, os.O_CREAT)) is not None:
+                os.close(handle)
+                shutil.rmtree(old)
+    while True:
+        folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+        with contextlib.suppress(FileNotFoundError, FileExistsError):  # another writer took it for one that was left
+            if (mark := _lock_in(folder, os.O_CREAT | os.O_EXCL)) is not None:
+                return folder, mark
+
+
+_MARK = ".krag-eval-writing"
+
+
+def _marks(folder: Path) -> bool:
+    """Return whether a folder is a temporary one of ours: this user's, and empty or with a file to lock."""
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or (hasattr(os, "geteuid") and found.st_uid != os.geteuid()):
+        return False
+    names = os.listdir(folder)  # noqa: PTH208 - names alone are needed
+    return not names or _MARK in names
+
+
+def _lock_in(folder: Path, flags: int) -> int | None:
+    """Return the open file of a temporary folder once it is locked; None if another process holds it, or removed it."""
+    handle = os.open(folder / _MARK, os.O_RDWR | flags | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        if lock(handle) and os.path.samestat(os.fstat(handle), (folder / _MARK).lstat()):
+            return handle
+    except BaseException:
+        os.close(handle)
+        raise
+    os.close(handle)
+    return None
 
 
 def _followed(path: StrPath) -> Path:
@@ -451,3 +495,28 @@ def _noting(parts: Iterable[str], errors: list[OSError]) -> Iterator[str]:
 
 def _unwritable(path: StrPath, error: Exception) -> InvalidInputError:
     return InvalidInputError(f"{os.fspath(path)}: cannot be written ({reason_of(error)}). Check the folder.")
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def lock(handle: int) -> bool:
+        """Lock an open file without waiting, and return whether that succeeded; closing the file unlocks it."""
+        # There a lock keeps others from reading, too: one byte is locked that no journal will ever reach.
+        os.lseek(handle, 2**40, os.SEEK_SET)
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def lock(handle: int) -> bool:
+        """Lock an open file without waiting, and return whether that succeeded; closing the file unlocks it."""
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True

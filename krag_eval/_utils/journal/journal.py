@@ -5,9 +5,12 @@ A journal belongs to the process that opened it, which holds a lock on it; a for
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import shutil
 import stat
-import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
@@ -16,7 +19,7 @@ from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files import io
-from krag_eval._utils.files.io import StrPath, lines_of, refuse_link, replacing, sync_folder
+from krag_eval._utils.files.io import StrPath, lines_of, lock, refuse_link, replacing, sync_folder
 from krag_eval._utils.files.strict_json import in_batches
 from krag_eval._utils.journal.rows import JournalKind, JournalLine, read_lines, seal
 from krag_eval._utils.limits import limit, shown, to_allow
@@ -25,6 +28,7 @@ Check = Callable[[Path, Mapping[str, Any]], object]
 Take = Callable[[list[JournalLine]], Iterable[bool]]
 SYNC_ROWS = 64
 SYNC_SECONDS = 1.0
+_WRITABLE = 0o222
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND
 for _name in ("O_BINARY", "O_CLOEXEC", "O_NOFOLLOW"):  # some systems lack some of them
     _FLAGS |= getattr(os, _name, 0)
@@ -51,6 +55,7 @@ class Journal:
             in another way; raises if the journal cannot be resumed.
         take: Called with existing rows, some at a time, for one value each; False removes the row from the file.
         accept: Called when all rows are read and nothing is changed yet; raises to refuse the file.
+        rows: Returns all rows, to be saved where the file has lost some; None if they are not in memory.
 
     Attributes:
         path: The file, as it was given.
@@ -73,12 +78,16 @@ class Journal:
         check: Check,
         take: Take,
         accept: Callable[[], object] = bool,
+        rows: Callable[[], Iterable[Mapping[str, Any]] | None] = lambda: None,
     ) -> None:
         self.path = Path(path)
         self.header = dict(header)
         self._kind = kind
         self.place = self.path.absolute()
-        self._torn_at: int | None = None
+        self._rows = rows
+        self._end, self._is_torn = 0, False  # where sound rows end, and whether a part of another one follows
+        self._fault: InvalidInputError | None = None
+        self._was_writable = False
         self.is_copy = False
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,7 +101,8 @@ class Journal:
         except BaseException:
             os.close(self._handle)
             raise
-        self._syncing = Syncing(self._handle)
+        self._was_writable = bool(os.fstat(self._handle).st_mode & _WRITABLE)
+        self._syncing = Syncing(self._handle, self._is_in_place)
         _OPEN.add(self)
 
     def append(self, row: Mapping[str, Any]) -> None:
@@ -101,6 +111,7 @@ class Journal:
         Raises:
             RowTooLongError: It is longer than what is read back.
             InvalidInputError: It cannot be written, for example because the disk is full; the rows before it are safe.
+                Or somebody removed, replaced or changed the file; the error says what is kept.
         """
         line = seal(row)
         if len(line) > limit("row"):
@@ -108,25 +119,48 @@ class Journal:
                 f"{self.path}: a row of {len(line) / 2**20:,.0f} MB is too large. A row has at most "
                 f"{shown('row')}. Keep fewer documents, or shorter texts and metadata. {to_allow('row', len(line))}"
             )
+        self.check_own()
+        if not self._is_as_left() and (fault := self.fault(line)):
+            raise fault
         self._write(line)
         error = self._syncing.row_written()
         if error is not None:
-            raise self._unwritable(error) from error
+            raise (self.fault() or self._unwritable(error)) from error
 
-    def close(self) -> None:
+    def close(self, after: type[BaseException] | None = None) -> None:
         """Put everything on the disk, and unlock the file.
 
+        Args:
+            after: What ended the work: an interruption stays one, and says what is wrong with the file.
+
         Raises:
-            InvalidInputError: The disk does not take it.
+            InvalidInputError: The disk does not take it, or somebody removed, replaced or changed the file.
         """
         if self.is_copy:
             return
         error = self._syncing.stop()
+        fault = self.fault() or (error and self._unwritable(error))
         _OPEN.discard(self)
         handle, self._handle = self._handle, -1
         os.close(handle)
-        if error is not None:
-            raise self._unwritable(error) from error
+        if fault is not None:
+            if after is KeyboardInterrupt:
+                raise KeyboardInterrupt(f"Stopped. {fault}") from fault
+            raise fault from error
+
+    def fault(self, line: bytes = b"") -> InvalidInputError | None:
+        """Return what somebody did to the file, and what is kept; its rows are saved when that is found out.
+
+        Args:
+            line: A row that is not written yet, and is saved with the others.
+        """
+        if self._fault is None and self._handle >= 0:
+            try:
+                what = self._what_happened(line)
+            except OSError as error:  # such as a file that was removed from a network drive
+                what = f"cannot be reached any longer ({io.reason_of(error)}), and its rows may be lost. Look for it."
+            self._fault = InvalidInputError(f"{self.path}: {what}") if what else None
+        return self._fault
 
     def check_own(self) -> None:
         """Raise where another process opened it, of which this one is a copy."""
@@ -147,6 +181,67 @@ class Journal:
     def size(self) -> int:
         """The size of the file, in bytes."""
         return os.fstat(self._handle).st_size
+
+    def _is_as_left(self) -> bool:
+        """Return whether the open file has a name, may be written, and is as long as it was left."""
+        try:
+            now = os.fstat(self._handle)
+        except OSError:
+            return False
+        is_writable = now.st_mode & _WRITABLE or not self._was_writable
+        return bool(now.st_nlink and is_writable and (now.st_size == self._end or self._is_torn)) and not self._fault
+
+    def _is_in_place(self) -> bool:
+        """Return whether the path still leads to the open file: another one is not written into."""
+        try:
+            return os.path.samestat(os.fstat(self._handle), self.place.lstat())
+        except OSError:
+            return False
+
+    def _what_happened(self, line: bytes) -> str:
+        """Return what happened to the file and what is kept, saving the rows if it is lost; nothing if it is sound."""
+        if self._is_in_place() and self._is_as_left():
+            return ""
+        if self.size != self._end and not self._is_torn:
+            return f"was changed by another program while it was written. {self._rescue(line, is_changed=True)}"
+        if self._is_in_place():
+            return "was made read-only while it was written. Its rows are safe: make it writable, and run again."
+        how = "replaced by another file" if os.path.lexists(self.place) else "removed or renamed"
+        return f"was {how} while it was written. {self._rescue(line)}"
+
+    def _rescue(self, line: bytes, *, is_changed: bool = False) -> str:
+        """Save the rows in a new file, and return where they are.
+
+        Args:
+            line: A row that is not written yet.
+            is_changed: Whether the open file has lost rows, so that only those in memory can be saved.
+        """
+        rows = self._rows() if is_changed else ()
+        if rows is None:
+            return "The rows that it lacks now are lost. Restore it from a copy, or run again to resume what is left."
+        why = OSError()
+        for folder in (self.place.parent, None):  # None: the system's folder for temporary files
+            path = Path()
+            try:
+                number, name = tempfile.mkstemp(".jsonl", f"{self.path.stem}.rescued-", folder)
+                path = Path(name)
+                with os.fdopen(number, "wb") as file, os.fdopen(os.dup(self._handle), "rb") as source:
+                    if is_changed:
+                        file.writelines(map(seal, (self.header, *rows)))
+                    else:
+                        source.seek(0)
+                        shutil.copyfileobj(source, file)
+                        file.truncate(file.seek(self._end))  # without a part of a row
+                        file.write(line)
+                    file.flush()
+                    os.fsync(number)
+            except OSError as error:
+                why = error
+                with contextlib.suppress(OSError):
+                    path.unlink()
+            else:
+                return f"All its rows were saved in {path}. To resume, move that file to {self.path} and run again."
+        return f"Its rows could not be saved elsewhere ({io.reason_of(why)}) and are lost."
 
     def _open(self) -> int:
         while True:
@@ -241,30 +336,26 @@ class Journal:
                 os.close(new)
             raise
         os.close(self._handle)
-        self._handle, self._torn_at = new, None
+        self._handle, self._end = new, os.fstat(new).st_size
 
     def _write(self, data: bytes) -> None:
-        self.check_own()
-        end = self._torn_at  # where sound rows end, if that is not where the file does
         try:
-            if end is not None:
-                self._cut(end)
-            end = self.size
+            if self._is_torn:
+                self._cut(self._end)
             written = os.write(self._handle, data)
             while written < len(data):  # hardly ever: a disk that is about to be full
                 written += os.write(self._handle, data[written:])
         except OSError as error:
-            try:
-                if end is not None:
-                    self._cut(end)
-            except OSError:  # then the part of a row is cut off before the next one, or on resuming
-                self._torn_at = end
-            raise self._unwritable(error) from error
+            self._is_torn = True  # if it is not cut off now, then before the next one, or on resuming
+            with contextlib.suppress(OSError):
+                self._cut(self._end)
+            raise (self.fault() or self._unwritable(error)) from error
+        self._end += len(data)
 
     def _cut(self, end: int) -> None:
         if self.size != end:
             os.ftruncate(self._handle, end)
-        self._torn_at = None
+        self._end, self._is_torn = end, False
 
     def _unwritable(self, error: Exception) -> InvalidInputError:
         return InvalidInputError(
@@ -280,10 +371,11 @@ class Syncing:
 
     Args:
         handle: The open file.
+        is_in_place: Looks whether the file is still where it was, as often as it is put on the disk.
     """
 
-    def __init__(self, handle: int) -> None:
-        self._handle = handle
+    def __init__(self, handle: int, is_in_place: Callable[[], bool] = lambda: True) -> None:
+        self._handle, self._is_in_place = handle, is_in_place
         self._unsynced = 0
         self._error: OSError | None = None
         self._is_over = False
@@ -328,6 +420,8 @@ class Syncing:
                 os.fsync(self._handle)
             except OSError as error:
                 self._error = error
+            if not self._is_in_place():
+                self._error = self._error or OSError(errno.ENOENT, os.strerror(errno.ENOENT))
 
 
 _OPEN: set[Journal] = set()  # also those that nobody holds any longer
@@ -341,28 +435,3 @@ def _let_go_of_all() -> None:
 
 if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is forked
     os.register_at_fork(after_in_child=_let_go_of_all)
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def lock(handle: int) -> bool:
-        """Lock an open file without waiting, and return whether that succeeded; closing the file unlocks it."""
-        # There a lock keeps others from reading, too: one byte is locked that no journal will ever reach.
-        os.lseek(handle, 2**40, os.SEEK_SET)
-        try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def lock(handle: int) -> bool:
-        """Lock an open file without waiting, and return whether that succeeded; closing the file unlocks it."""
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True

@@ -53,14 +53,16 @@ class KeyedJournal:
         if self.path is not None:
             header = {kind.header: kind.version, **settings, "krag_eval": __version__}
             header["time"] = datetime.now(UTC).isoformat(timespec="seconds")
-            self._journal = Journal(self.path, header, kind, resume=resume, check=self._check, take=self._take_all)
+            self._journal = Journal(
+                self.path, header, kind, resume=resume, check=self._check, take=self._take_all, rows=self._all
+            )
         self.n_found = len(self._rows)
 
     def __enter__(self) -> KeyedJournal:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.close(kind)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -79,19 +81,22 @@ class KeyedJournal:
             InvalidInputError: It cannot be written; the rows before it are safe.
         """
         with self._lock:
+            self._rows[key] = dict(row)  # also where it cannot be written: it is saved with the others
             if self._journal is not None:
                 self._journal.append({"key": key, **row})
-            self._rows[key] = dict(row)
 
-    def close(self) -> None:
-        """Put everything on the disk, and unlock the file.
+    def close(self, after: type[BaseException] | None = None) -> None:
+        """Put everything on the disk, and unlock the file; see `Journal.close`.
 
         Raises:
-            InvalidInputError: The disk does not take it.
+            InvalidInputError: The disk does not take it, or somebody removed, replaced or changed the file.
         """
         if self._journal is not None:
             journal, self._journal = self._journal, None
-            journal.close()
+            journal.close(after)
+
+    def _all(self) -> list[Mapping[str, Any]]:
+        return [{"key": key, **row} for key, row in self._rows.items()]
 
     def _take_all(self, lines: list[JournalLine]) -> list[bool]:
         return [self._take(line.place, line.row) for line in lines]

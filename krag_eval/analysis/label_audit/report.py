@@ -14,10 +14,9 @@ from typing import Any
 
 from krag_eval._utils.checks import check_kind, describe_type
 from krag_eval._utils.errors import InvalidInputError, errors_at
-from krag_eval._utils.files.io import write_atomically
+from krag_eval._utils.files.io import lock, write_atomically
 from krag_eval._utils.files.strict_json import dump_json, read_jsonl
 from krag_eval._utils.formatting import clip, number_of, one_line
-from krag_eval._utils.journal.journal import lock
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval.datasets import EvalSet, Question, as_evalset
 from krag_eval.datasets.question import alternatives_in

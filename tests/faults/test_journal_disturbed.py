@@ -1,0 +1,360 @@
+"""A journal that somebody removes, replaces, changes or makes read-only while each of its users writes it."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import os
+import re
+import resource
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from krag_eval import InvalidInputError, arun_retriever, evaluate_retriever, run_retriever, score_logs
+from krag_eval._utils.journal import journal as journals
+from krag_eval._utils.journal.rows import seal
+from krag_eval.llm.bench import run_bench
+from tests.support import bench_cases
+from tests.support.cli_run_cases import prepare
+from tests.support.generation_cases import Writer, generate
+from tests.support.log_cases import write_logs
+
+OTHER = seal({"krag_eval_run": 1, "name": "of another"})
+EVALSET = [{"id": f"q{n}", "question": f"question {n}", "gold": []} for n in range(6)]
+Fault = Callable[[Path], object]
+NO_LIMIT = resource.RLIM_INFINITY
+
+
+def cut(path: Path, share: float) -> None:
+    os.truncate(path, int(path.stat().st_size * share))
+
+
+def replace(path: Path, by: Callable[[Path], object]) -> None:
+    by(path.with_name("new"))
+    path.with_name("new").replace(path)
+
+
+def moved_behind_a_link(path: Path) -> None:
+    path.symlink_to(path.rename(path.with_name("moved.jsonl")))
+
+
+def folder_in_its_place(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def foreign_row(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(OTHER)
+
+
+def folder_moved(path: Path) -> None:
+    path.parent.rename(path.parent.with_name("away"))
+
+
+FAULTS: dict[str, Fault] = {
+    "removed": Path.unlink,
+    "its folder removed": lambda path: shutil.rmtree(path.parent),
+    "renamed": lambda path: path.rename(path.with_name("renamed.jsonl")),
+    "its folder renamed": folder_moved,
+    "emptied": lambda path: cut(path, 0),
+    "cut in half": lambda path: cut(path, 0.5),
+    "overwritten": lambda path: path.write_bytes(OTHER),
+    "appended to": foreign_row,
+    "replaced by a file": lambda path: replace(path, lambda new: new.write_bytes(b"a text\n")),
+    "replaced by a journal": lambda path: replace(path, lambda new: new.write_bytes(OTHER)),
+    "replaced by a link": moved_behind_a_link,
+    "replaced by a folder": folder_in_its_place,
+    "made read-only": lambda path: path.chmod(0o444),
+    "disk full": lambda path: resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10, NO_LIMIT)),
+}
+SAFE = ("made read-only", "disk full")
+CHANGED = ("emptied", "cut in half", "overwritten", "appended to")
+
+
+class Disturbing:
+    """Returns its answer, and the third time makes the fault before."""
+
+    def __init__(self, path: Path, fault: Fault, answer: Callable[..., Any], at: int = 3) -> None:
+        self.path, self.fault, self.answer, self.n_calls, self.at = path, fault, answer, 0, at
+
+    def __call__(self, *args: Any) -> Any:
+        self.n_calls += 1
+        if self.n_calls == self.at:
+            self.fault(self.path)
+        return self.answer(*args)
+
+
+def one_chunk(_: str) -> list[dict[str, str]]:
+    return [{"id": "c1"}]
+
+
+def by_run(path: Path, fault: Fault) -> None:
+    run_retriever(Disturbing(path, fault, one_chunk), EVALSET, k=1, name="r", journal=path, concurrency=1)
+
+
+def by_evaluation(path: Path, fault: Fault) -> None:
+    search = Disturbing(path, fault, one_chunk)
+    evaluate_retriever(search, EVALSET, k=1, name="r", journal=path, concurrency=1, match_method="id")
+
+
+def by_async_run(path: Path, fault: Fault) -> None:
+    search = Disturbing(path, fault, one_chunk)
+
+    async def find(question: str) -> Any:
+        return search(question)
+
+    asyncio.run(arun_retriever(find, EVALSET, k=1, name="r", journal=path, concurrency=1))
+
+
+def by_one_of_several(path: Path, fault: Fault) -> None:
+    search = {path.stem: Disturbing(path, fault, one_chunk)}
+    run_retriever(search, EVALSET, k=1, journal=path.parent, concurrency=1)
+
+
+def by_generation(path: Path, fault: Fault) -> None:
+    generate(Disturbing(path, fault, Writer()), n=8, journal=path, concurrency=1)
+
+
+def bench(path: Path, **parts: Any) -> None:
+    defaults: dict[str, Any] = {"answer": bench_cases.answer, "llm": bench_cases.writer([])}
+    retrieve = parts.pop("retrieve", bench_cases.retrieve)
+    run_bench(
+        None, retrieve, evalset=bench_cases.EVALSET, k=[1], concurrency=1, journals=path.parent, **defaults | parts
+    )
+
+
+def by_bench_retrieving(path: Path, fault: Fault) -> None:
+    bench(path, retrieve=Disturbing(path, fault, bench_cases.retrieve))
+
+
+def by_bench_answering(path: Path, fault: Fault) -> None:
+    disturbing = Disturbing(path, fault, bench_cases.answer)
+    bench(path, answer=lambda question, documents: disturbing(question, documents))
+
+
+def by_bench_judging(path: Path, fault: Fault) -> None:
+    bench(path, llm=Disturbing(path, fault, bench_cases.writer([])))
+
+
+def scoring(path: Path, fault: Fault, **options: Any) -> None:
+    logs = write_logs(path.parents[3 if options else 2] / "logs").pop().parent
+    seen = Disturbing(path, fault, lambda _: None, at=1)
+    out = path.parents[1] if options else path.parent.with_suffix("")
+    score_logs(logs, out, k=3, match_method="id", progress=seen, **options)
+
+
+def by_logs(path: Path, fault: Fault) -> None:
+    scoring(path, fault)
+
+
+def by_increments(path: Path, fault: Fault) -> None:
+    scoring(path, fault, incremental=True)
+
+
+USERS: dict[Callable[[Path, Fault], None], str] = {
+    by_run: "journals/run.jsonl",
+    by_evaluation: "journals/run.jsonl",
+    by_async_run: "journals/run.jsonl",
+    by_one_of_several: "journals/run.jsonl",
+    by_generation: "journals/made.jsonl",
+    by_bench_retrieving: "journals/run.jsonl",
+    by_bench_answering: "journals/answers.jsonl",
+    by_bench_judging: "journals/verdicts.jsonl",
+    by_logs: "there/out.parquet.parts/journal.jsonl",
+    by_increments: "there/scores/_krag_eval/journal.jsonl",
+}
+WITHOUT_ROWS = (by_logs, by_increments)  # only the header is there while logs are scored
+cases = pytest.mark.parametrize("fault", FAULTS)
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {
+        str(one): one.read_bytes() for one in sorted(folder.rglob("*")) if one.is_file() and "rescued" not in one.name
+    }
+
+
+@pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")  # of what a bench thinks of its numbers
+@cases
+@pytest.mark.parametrize("user", USERS, ids=lambda user: user.__name__)
+def test_whoever_writes_it_is_told_and_nothing_is_said_to_be_kept_that_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: Callable[[Path, Fault], None], fault: str
+) -> None:
+    path = tmp_path / USERS[user]
+    path.parent.mkdir(parents=True, exist_ok=True) if user not in WITHOUT_ROWS else None
+    (tmp_path / "system").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "system"))
+    before = b""
+    after: list[dict[str, bytes]] = []
+
+    def disturb(path: Path) -> None:
+        nonlocal before
+        before = path.read_bytes()
+        FAULTS[fault](path)
+        after.append({name: content for name, content in tree(tmp_path).items() if path.name in name})
+
+    try:
+        with pytest.raises(InvalidInputError) as told:
+            user(path, disturb)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (NO_LIMIT, NO_LIMIT))
+    said = str(told.value)
+    if user not in WITHOUT_ROWS:
+        assert before.count(b"\n") == 3  # the header and two rows
+    if fault in SAFE:
+        assert path.read_bytes().startswith(before)
+        assert path.read_bytes().endswith(b"}\n")
+        assert "safe" in said or user in WITHOUT_ROWS
+        return
+    assert "safe" not in said
+    saved = re.search(r"saved in (\S+\.jsonl)\.", said)
+    if saved is not None:
+        content = Path(saved[1]).read_bytes()
+        rows = [json.loads(line) for line in content.splitlines()]
+        kept = [json.loads(line) for line in before.splitlines()]
+        assert rows[: len(kept)] == kept
+    else:
+        assert user in WITHOUT_ROWS
+    if (
+        fault.startswith("replaced by a ") and "link" not in fault
+    ) or fault in CHANGED:  # nothing is written into what is there now
+        there = tree(tmp_path)
+        assert {name: there.get(name) for name in after[0]} == after[0]
+
+
+PROGRAM = """
+import os, pathlib, resource, sys, time
+calls = 0
+
+def disturb(path):
+    {fault}
+
+def search(question):
+    global calls
+    calls += 1
+    if calls == 5:
+        disturb(pathlib.Path("runs/out.jsonl"))
+    if calls >= 5:
+        time.sleep({seconds})
+    if calls == 6:
+        pathlib.Path("sixth").touch()
+    return [{{"id": "c" + question.split()[1]}}]
+"""
+IN_A_PROCESS = {
+    "removed": "path.unlink()",
+    "its folder removed": "import shutil; shutil.rmtree(path.parent)",
+    "renamed": "path.rename('renamed.jsonl')",
+    "emptied": "os.truncate(path, 0)",
+    "cut in half": "os.truncate(path, path.stat().st_size // 2)",
+    "replaced by a file": "pathlib.Path('new').write_text('x'); os.replace('new', path)",
+    "replaced by a folder": "path.unlink(); path.mkdir()",
+    "made read-only": "path.chmod(0o400); path.chmod(0o444)",
+    "disk full": "resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10,) * 2)",
+}
+
+
+def begun(tmp_path: Path, fault: str, seconds: float) -> subprocess.Popen[str]:
+    prepare(tmp_path)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "disturbed.py").write_text(PROGRAM.format(fault=IN_A_PROCESS[fault], seconds=seconds))
+    line = f"{shlex.quote(sys.executable)} -m krag_eval run --retriever disturbed:search set.jsonl --k 3"
+    line += " --out runs/out.jsonl --concurrency 1 --timeout 60"
+    return subprocess.Popen(shlex.split(line), cwd=tmp_path, stdout=-1, stderr=-1, text=True, start_new_session=True)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("fault", IN_A_PROCESS)
+def test_a_command_stops_at_once_with_exit_code_2_and_a_line_that_says_what_is_kept(tmp_path: Path, fault: str) -> None:
+    process = begun(tmp_path, fault, 0.3)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out) == (2, "")
+    assert err.count("runs/out.jsonl: ") == 1
+    saved = re.search(r"saved in (\S+\.jsonl)\.", " ".join(err.split()))
+    if fault in SAFE:
+        assert (tmp_path / "runs/out.jsonl").read_bytes().count(b"\n") >= 5
+    elif saved:
+        assert (tmp_path / saved[1]).read_bytes().count(b"\n") >= 5
+        (tmp_path / saved[1]).unlink()
+    else:  # the command keeps no rows in memory
+        assert fault in ("emptied", "cut in half")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("fault", ["removed", "emptied"])
+def test_an_interrupted_command_does_not_say_that_rows_are_kept_that_are_not(tmp_path: Path, fault: str) -> None:
+    process = begun(tmp_path, fault, 60)
+    path, deadline = tmp_path / "runs/out.jsonl", time.monotonic() + 60
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    while path.exists() and path.stat().st_size and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out) == (130, "")
+    assert "while it was written" in err
+    assert "their rows are in" not in err
+
+
+@pytest.mark.full
+def test_a_bench_that_is_interrupted_does_not_say_so_either(tmp_path: Path) -> None:
+    path = tmp_path / "journals/answers.jsonl"
+    path.parent.mkdir()
+
+    def interrupt(_: Path) -> None:
+        path.unlink()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="was removed or renamed while it was written") as told:
+        by_bench_answering(path, interrupt)
+    assert isinstance(told.value.__cause__, InvalidInputError)
+
+
+@pytest.mark.parametrize("fault", ["removed", "replaced by a file"])
+def test_what_was_saved_elsewhere_is_resumed_once_it_is_moved_back(tmp_path: Path, fault: str) -> None:
+    path = tmp_path / "run.jsonl"
+    with pytest.raises(InvalidInputError) as told:
+        by_run(path, FAULTS[fault])
+    saved = re.search(r"saved in (\S+\.jsonl)\.", str(told.value))
+    assert saved is not None
+    Path(saved[1]).replace(path)
+    n_kept = path.read_bytes().count(b"\n") - 1
+    again = Disturbing(path, lambda _: None, one_chunk)
+    run = run_retriever(again, EVALSET, k=1, name="r", journal=path, resume=True)
+    assert (len(run), again.n_calls) == (6, 6 - n_kept)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_path_is_looked_at_each_second_or_64_rows_and_not_at_each_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = []
+
+    def look(journal: journals.Journal) -> bool:
+        looked.append(journal)
+        return True
+
+    monkeypatch.setattr(journals.Journal, "_is_in_place", look)
+    rows = [{"id": f"q{n}", "question": f"question {n}", "gold": []} for n in range(500)]
+    run_retriever(one_chunk, rows, k=1, name="r", journal=tmp_path / "run.jsonl")
+    assert 1 <= len(looked) < 50
+
+
+def test_where_nothing_can_be_saved_the_rows_are_said_to_be_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("tempfile.mkstemp", full)
+    with pytest.raises(InvalidInputError, match=r"elsewhere \(No space left on device\) and are lost"):
+        by_run(tmp_path / "run.jsonl", Path.unlink)
