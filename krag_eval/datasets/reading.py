@@ -9,6 +9,7 @@ from typing import Any
 from krag_eval._utils.checks import check_kind, check_path
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.files.io import StrPath
+from krag_eval._utils.formatting import number_of
 from krag_eval.datasets.bulk import without_collector
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import beir, huggingface, native
@@ -16,7 +17,7 @@ from krag_eval.datasets.formats.registry import open_source, write
 from krag_eval.datasets.formats.source import check_documents, stem
 from krag_eval.datasets.formats.topics import fill_in
 from krag_eval.datasets.question import Question, check_new
-from krag_eval.datasets.run import Run, RunRow
+from krag_eval.datasets.run import Run, RunRow, known
 
 
 def read_evalset(
@@ -137,9 +138,14 @@ def read_run(
     check_path(path)
     table: dict[str, Any] = {"columns": columns, "encoding": encoding, "sheet": sheet, "evalset": evalset}
     source, read = open_source(path, format, "run", max_bad_rows=max_bad_rows, **table)
+    header = native.run_header(source) if read is native.rankings else {}
     rows: dict[str, RunRow] = {}
+    unknown: list[str] = []
 
     def check(place: str, row: RunRow) -> RunRow:
+        if header and (checked := known(row, id_key, place)) is not row:  # older versions recorded such rows
+            row = checked
+            unknown.append(str(row.error))
         check_documents(place, "retrieved", row.found, id_key=id_key)
         check_new(row.query_id, rows, f"{place}: the query")
         if evalset is not None and evalset.get(row.query_id) is None:
@@ -153,7 +159,11 @@ def read_run(
             rows[row.query_id] = row
     if not rows:
         warn(f"{path}: holds no ranking, so every question counts as nothing retrieved. Is it the right file?")
-    header = native.run_header(source) if read is native.rankings else {}
+    if unknown:
+        warn(
+            f"{path}: the retriever returned something else than documents for {number_of(len(unknown), 'question')}, "
+            f"which count as errors: {unknown[0]}. Run the retriever again to ask them again."
+        )
     return Run(
         name=name or header.get("name") or stem(path),
         rows=rows,

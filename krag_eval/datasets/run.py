@@ -25,7 +25,7 @@ from krag_eval.datasets.sessions import (
     read_stages,
 )
 from krag_eval.documents.document import Document
-from krag_eval.documents.readers import as_id, looks_like_id
+from krag_eval.documents.readers import OWN_ID, as_id, id_keys, looks_like_id, says_place
 
 if TYPE_CHECKING:
     from krag_eval._utils.redaction import Redactor
@@ -252,6 +252,34 @@ class Run:
     def missing(self, evalset: EvalSet) -> list[str]:
         """Return the ids of the questions without a row; these count as nothing retrieved."""
         return [question_id for question_id in evalset.ids if question_id not in self.rows]
+
+
+def known(row: RunRow, id_key: str | None, place: str = "") -> RunRow:
+    """Return the row, as an error if it has a document of which neither an id nor a text is known.
+
+    Args:
+        row: The row.
+        id_key: The key of the metadata under which ids are read.
+        place: Where the row was read, `path:line`; it may still be scored under another key then.
+    """
+    found = row.retrieved if row.cited is None and not row.searches else (*row.found, *(row.cited or ()))
+    if None not in [document.id or document.text for document in found]:  # one sweep, as nearly all have one
+        return row
+    for number, one in enumerate(found):
+        fields = one.metadata
+        if (
+            one.id is None
+            and one.text is None
+            and as_id(fields.get(id_key or OWN_ID)) is None
+            and not says_place(fields)
+        ):
+            keys = id_keys(fields)
+            if not (keys and place):
+                error = f"`retrieved[{number}]`: expected documents or ids, got metadata with keys " + (
+                    f"{', '.join(keys)}: one of them may be its id, as `id_key`" if keys else ", ".join([*fields][:5])
+                )
+                return RunRow(query_id=row.query_id, error=f"{place}: {error}" if place else error, seconds=row.seconds)
+    return row
 
 
 def _redactor() -> Redactor:

@@ -8,9 +8,11 @@ from itertools import zip_longest
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, RetrieverError
 from krag_eval._utils.files.io import StrPath
+from krag_eval.datasets.formats import native
 from krag_eval.datasets.formats.registry import Reader, open_source
 from krag_eval.datasets.formats.source import Source, check_documents
 from krag_eval.datasets.question import DOC_KEY, LEVELS, alternatives_in
+from krag_eval.datasets.run import known
 from krag_eval.documents.document import Document, Need, as_document
 from krag_eval.documents.needs import check_grades
 from krag_eval.documents.readers import read_grade
@@ -92,7 +94,9 @@ def _retrieved(
     source: Source, read: Reader, id_key: str | None
 ) -> Iterator[tuple[str, str, Sequence[Document] | RetrieverError]]:
     """Yield each ranking's place, id, and documents or error."""
+    is_recorded = read is native.rankings and bool(native.run_header(source))
     for place, ranking in read(source):
+        ranking = known(ranking, id_key, place) if is_recorded else ranking
         check_documents(place, "retrieved", ranking.found, id_key=id_key)
         documents = ranking.ranking if ranking.error is None else RetrieverError(ranking.error)
         yield place, ranking.query_id, documents

@@ -484,6 +484,15 @@ def says_place(fields: Mapping[str, Any]) -> bool:
     return any(fields.get(start) is not None for start, _ in OFFSETS)
 
 
+# The names of metadata that say which document it is: `id`, `doc_id`, `chunkId`, `source`, `file_path`, `url`.
+IDENTIFIES = re.compile(r"(?:^|[_.-])(?:id|uuid|doi|source|url|uri|path|file|file_?name)\Z|[a-z]I[dD]\Z")
+
+
+def id_keys(metadata: Mapping[str, Any]) -> list[str]:
+    """Return the keys under which a document may be known, by their names and by what is there."""
+    return [key for key, value in metadata.items() if IDENTIFIES.search(str(key)) and as_id(value) is not None]
+
+
 # What a node of LlamaIndex says of its place outside of its metadata, by the names of fields here.
 _OF_NODES = {"doc_id": "ref_doc_id", "start_char_idx": "start_char_idx", "end_char_idx": "end_char_idx"}
 

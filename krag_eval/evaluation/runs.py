@@ -15,7 +15,7 @@ from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.datasets.by_query import check_queries
 from krag_eval.datasets.question import settings_at
-from krag_eval.datasets.run import as_run
+from krag_eval.datasets.run import as_run, known
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import OWN_ID, as_id
 from krag_eval.evaluation.pipeline import (
@@ -116,6 +116,9 @@ def evaluate_run(
         from krag_eval.statistics.checks import check_intervals  # before the work
 
         check_intervals(intervals)
+    key = checked.id_key if checked.uses_ids else None
+    unknown = {query: now for query, row in run.rows.items() if (now := known(row, key)) is not row}
+    run = replace(run, rows={**run.rows, **unknown}) if unknown else run
     asked = read_metrics(metrics, k, (DOC_HIT,))
     wants_doc_hit = None if metrics is None else DOC_HIT in asked.by_name
     rankings = run.rankings(questions, of_sessions=True)

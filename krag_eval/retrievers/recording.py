@@ -26,7 +26,7 @@ from krag_eval.datasets import EvalSet, Run, RunRow, bulk
 from krag_eval.datasets.formats.native import JOURNAL_VERSION, RUN_JOURNAL, split_header
 from krag_eval.datasets.formats.source import read_at
 from krag_eval.datasets.question import RUN_HEADER
-from krag_eval.datasets.run import Latency
+from krag_eval.datasets.run import Latency, known
 from krag_eval.retrievers.asking import CallSettings
 from krag_eval.retrievers.calling import Caller
 from krag_eval.retrievers.sources import source_changes
@@ -223,6 +223,7 @@ class Recorder:
         if row.query_id in seen:
             raise InvalidInputError(f"{place}: the query {row.query_id!r} appears twice.")
         seen.add(row.query_id)
+        row = known(row, None, place)  # older versions recorded answers that are no documents
         if row.error is not None and self._retry_errors:
             self.n_retried += 1
             return False

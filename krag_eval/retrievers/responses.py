@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Set
 from dataclasses import replace
 from datetime import date, time
@@ -16,7 +15,7 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.redaction import Redactor
 from krag_eval.datasets import DOC_KEY
 from krag_eval.documents.document import Document, as_input_error, read_leniently
-from krag_eval.documents.readers import OWN_ID, as_id, reader_of, split_pair
+from krag_eval.documents.readers import IDENTIFIES, OWN_ID, as_id, id_keys, reader_of, says_place, split_pair
 from krag_eval.documents.stores import hits_in
 
 NOT_ENDED = "the search had not ended when its session ended"
@@ -101,8 +100,6 @@ def _in_mapping(answer: Mapping[str, Any]) -> Iterable[object]:
 
 
 METADATA = ("none", "ids", "all")
-# The names of metadata that say which document it is: `id`, `doc_id`, `chunkId`, `source`, `file_path`, `url`.
-_IDENTIFIES = re.compile(r"(?:^|[_.-])(?:id|uuid|doi|source|url|uri|path|file|file_?name)\Z|[a-z]I[dD]\Z")
 
 
 class Copier:
@@ -137,7 +134,7 @@ class Copier:
         kept = {
             name: value
             for name, value in document.metadata.items()
-            if self._kept == "ids" and type(value) in (str, int) and _IDENTIFIES.search(name)
+            if self._kept == "ids" and type(value) in (str, int) and IDENTIFIES.search(name)
         }
         if document.id is None and document.text is None and not kept:
             raise InvalidInputError(
@@ -167,9 +164,12 @@ def _copy(document: object, seen: _Seen) -> Document:
             seen(read.metadata)
     if OWN_ID in read.metadata:
         seen(read.metadata[OWN_ID])
-    if read.id is None and read.text is None and not read.metadata:
-        raise InvalidInputError(f"{describe_type(inner)} has neither an id nor a text.")
-    return read if read.score is None or math.isfinite(read.score) else replace(read, score=None)
+    if read.id is None and read.text is None and not (id_keys(read.metadata) or says_place(read.metadata)):
+        keys = f" with keys {', '.join(map(_text, islice(inner, 5)))}" if isinstance(inner, Mapping) and inner else ""
+        raise InvalidInputError(f"expected documents or ids, got {type(inner).__name__}{keys}")
+    id_ = as_id(read.metadata.get("id")) if read.id is None else read.id  # as it will be read from the file
+    is_finite = read.score is None or math.isfinite(read.score)
+    return read if is_finite and id_ is read.id else replace(read, id=id_, score=read.score if is_finite else None)
 
 
 def _name_source(document: Any, metadata: Any) -> None:

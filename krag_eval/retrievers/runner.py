@@ -251,6 +251,8 @@ def plan_run(
         )
     if journal is not None and (not isinstance(journal, (str, os.PathLike)) or not os.fspath(journal)):
         raise InvalidInputError(f"`journal` must be the path of a file, or None, got {show(journal)}.")
+    if journal is not None and os.fsdecode(journal).lower().endswith(".gz"):
+        raise InvalidInputError(f"{os.fsdecode(journal)}: a run is written uncompressed. Give a name without .gz.")
     if name is not None and not (isinstance(name, str) and name.strip()):
         raise InvalidInputError(f"`name` must be a string that is not empty, got {show(name)}. None is the default.")
     for question in questions:

@@ -147,19 +147,10 @@ def by_bench_judging(path: Path, fault: Fault) -> None:
     bench(path, llm=Disturbing(path, fault, bench_cases.writer([])))
 
 
-def scoring(path: Path, fault: Fault, **options: Any) -> None:
-    logs = write_logs(path.parents[3 if options else 2] / "logs").pop().parent
-    seen = Disturbing(path, fault, lambda _: None, at=1)
-    out = path.parents[1] if options else path.parent.with_suffix("")
-    score_logs(logs, out, k=3, match_method="id", progress=seen, **options)
-
-
 def by_logs(path: Path, fault: Fault) -> None:
-    scoring(path, fault)
-
-
-def by_increments(path: Path, fault: Fault) -> None:
-    scoring(path, fault, incremental=True)
+    logs = write_logs(path.parents[2] / "logs").pop().parent
+    seen = Disturbing(path, fault, lambda _: None, at=1)
+    score_logs(logs, path.parent.with_suffix(""), k=3, match_method="id", progress=seen)
 
 
 USERS: dict[Callable[[Path, Fault], None], str] = {
@@ -172,9 +163,8 @@ USERS: dict[Callable[[Path, Fault], None], str] = {
     by_bench_answering: "journals/answers.jsonl",
     by_bench_judging: "journals/verdicts.jsonl",
     by_logs: "there/out.parquet.parts/journal.jsonl",
-    by_increments: "there/scores/_krag_eval/journal.jsonl",
 }
-WITHOUT_ROWS = (by_logs, by_increments)  # only the header is there while logs are scored
+WITHOUT_ROWS = (by_logs,)  # only the header is there while logs are scored
 cases = pytest.mark.parametrize("fault", FAULTS)
 
 

@@ -56,7 +56,7 @@ def parse_json(text: str) -> object:
         TooManyValuesError: It has more values than the limit.
         ValueError: It is not JSON, or breaks the policy.
     """
-    _check_size(text)
+    check_size(text)
     try:
         value: object = _DECODER.decode(text)
         # Each key that was written has a colon right after its quote, and one that appears twice is lost. Where
@@ -68,7 +68,7 @@ def parse_json(text: str) -> object:
     return value
 
 
-def _check_size(text: str) -> None:
+def check_size(text: str) -> None:
     """Refuse a text of more values than the limit, before they take a hundred times its memory."""
     if len(text) > ALWAYS_VALUES and sum(map(text.count, ",[{")) > (most := limit("values")):
         n_values = 0

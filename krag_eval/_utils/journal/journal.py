@@ -20,7 +20,7 @@ from typing import Any
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files import io
 from krag_eval._utils.files.io import StrPath, lines_of, lock, refuse_link, replacing, sync_folder
-from krag_eval._utils.files.strict_json import in_batches
+from krag_eval._utils.files.strict_json import TooManyValuesError, check_size, in_batches
 from krag_eval._utils.journal.rows import JournalKind, JournalLine, read_lines, seal
 from krag_eval._utils.limits import limit, shown, to_allow
 
@@ -114,6 +114,10 @@ class Journal:
                 Or somebody removed, replaced or changed the file; the error says what is kept.
         """
         line = seal(row)
+        try:
+            check_size(line.decode())
+        except TooManyValuesError as error:
+            raise RowTooLongError(f"{self.path}: a row {error}") from None
         if len(line) > limit("row"):
             raise RowTooLongError(
                 f"{self.path}: a row of {len(line) / 2**20:,.0f} MB is too large. A row has at most "

@@ -21,9 +21,10 @@ from krag_eval._utils.objects import cached_property
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import parquet, tables, workbook
 from krag_eval.datasets.formats.layout import Layout
+from krag_eval.datasets.question import RUN_HEADER
 from krag_eval.documents.document import Document, Need, as_document
 from krag_eval.documents.needs import check_grades
-from krag_eval.documents.readers import read_grade
+from krag_eval.documents.readers import id_keys, read_grade
 
 HEAD_SIZE = 65_536
 # How rows can be stored, and the endings that say so.
@@ -39,6 +40,7 @@ CONTAINERS: dict[str, tuple[str, ...]] = {
 T = TypeVar("T")
 Row = dict[str, Any]
 Kind = Literal["evalset", "run"]
+RUN_START = f'{{"{RUN_HEADER}":'.encode()
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -128,6 +130,8 @@ class Source:
             return self._container
         if head.startswith((workbook.ZIP, workbook.OLE)):
             return "xlsx"
+        if head.startswith(RUN_START):
+            return "jsonl"  # the journal of a run, whatever its name
         named = next((kind for kind, endings in CONTAINERS.items() if name.endswith(endings)), None)
         if named == "jsonl" and self._is_one_value():
             return "json"
@@ -335,6 +339,8 @@ def check_documents(
             continue
         # The rest was checked when the document was read; most documents have an id or a text and no grade there.
         if (document.id is not None or document.text is not None) and not (is_gold and grade_key in document.metadata):
+            continue
+        if not is_gold and id_keys(document.metadata):  # with `id_key` or `doc_key` it may be scored
             continue
         with errors_at(f"{place}: `{name}[{number}]`"):
             as_document(document, id_key=id_key, grade_key=grade_key, is_gold=is_gold)
