@@ -83,8 +83,6 @@ from .evaluation.answers.result import AnswerRow as AnswerRow
 from .evaluation.evaluate import evaluate as evaluate
 from .evaluation.evaluate import evaluate_ids as evaluate_ids
 from .evaluation.explanation import Explanation as Explanation
-from .evaluation.exports import to_deepeval_rows as to_deepeval_rows
-from .evaluation.exports import to_ragas_rows as to_ragas_rows
 from .evaluation.groups import GroupedResults as GroupedResults
 from .evaluation.intervals import intervals_of as intervals_of
 from .evaluation.krag import EmbeddingRougeOfflineRetrievalEvaluators as EmbeddingRougeOfflineRetrievalEvaluators

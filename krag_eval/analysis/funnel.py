@@ -229,7 +229,7 @@ def funnel(
             `"type"`, if questions have one; `()` for none.
         level: `"chunk"` or `"document"`, as in `evaluate_run`.
         doc_key: The metadata key of document ids.
-        n_jobs: How many processes may match texts.
+        n_jobs: Ignored; it will go.
         **settings: The scoring settings that `evaluate_run` takes; `match_method` is `"id"` by default.
 
     Raises:
@@ -270,7 +270,7 @@ def funnel(
     sizes = [sum(map(len, way)) for way in ways]
     nodes = [[node.retrieved for search in way for node in search] or [()] for way in ways]
     gold = [documents for documents, of_one in zip(questions.gold(level, doc_key), nodes, strict=True) for _ in of_one]
-    judged = judge_batch(gold, list(chain.from_iterable(nodes)), checked, n_jobs=n_jobs)
+    judged = judge_batch(gold, list(chain.from_iterable(nodes)), checked)
     first = np.append(0, np.cumsum([len(of_one) for of_one in nodes]))[:-1]
     needs, order = _Needs.of(judged, first), {name: number for number, name in enumerate(_order(ways))}
     found, kept = _sets(judged, cut_offs[0])

@@ -47,7 +47,7 @@ def run(
     retry_errors: Annotated[bool, typer.Option("--retry-errors/--keep-errors")] = True,
     json_out: Path | None = None,
     files: FileOptions,
-    **passed: Annotated[Any, CallSettings, "concurrency timeout retries metadata"],
+    **passed: Annotated[Any, CallSettings, "concurrency timeout retries metadata id_key"],
 ) -> None:
     """Ask a retriever every question of an evaluation set; rerun the same command to resume.
 
@@ -64,6 +64,7 @@ def run(
         name: The name of the run; OBJECT by default.
         param (NAME=VALUE): A parameter to record: chunk_size=500; repeatable.
         metadata (none|ids|all): The metadata of documents to record: none, ids (doc_id, source, url, ...), or all.
+        id_key: The key of the metadata that holds the ids of documents, if they have neither an id nor a text.
         resume: Resume an existing run even if the retriever was changed, or refuse any existing run.
         fresh: Replace an existing run and ask every question.
         retry_errors: Ask the failed questions of an existing run again.

@@ -59,8 +59,7 @@ def evaluate(
         query_ids: The ids of the queries.
         callbacks: Callbacks that receive the scores.
         raise_errors: Raise errors of callbacks instead of collecting them.
-        n_jobs: How many processes may match texts. They are started only where some seconds of matching are ahead;
-            no number depends on it. Where texts are embedded it is one.
+        n_jobs: Ignored; it will go.
         intervals: Give every value its 95 % interval, in `result.intervals`, or one of another confidence such as 0.9.
             Needs scipy (extra `stats`).
         cluster: What makes queries depend on each other, for the intervals: one label for each query, such as its

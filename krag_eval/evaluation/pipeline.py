@@ -67,14 +67,16 @@ def match_and_judge(
         predicted: The retrieved documents of each query.
         settings: The scoring settings.
         bare_ids: The documents are nothing but ids.
-        n_jobs: How many processes may match, where it pays; one where texts are embedded.
+        n_jobs: Ignored.
         front: How the user called, for messages.
 
     Raises:
         InvalidInputError: The input cannot be read, the sides differ in length, there is no query, or the documents
             do not have what the methods read.
     """
-    judged = judge_batch(actual, predicted, settings, bare_ids=bare_ids, n_jobs=check_count("n_jobs", n_jobs))
+    if check_count("n_jobs", n_jobs) > 1:
+        warn("`n_jobs` is ignored, and will go: texts are matched in this process. Leave it out.")
+    judged = judge_batch(actual, predicted, settings, bare_ids=bare_ids)
     counts = judged.document_counts
     try:
         counts.check(settings, front)
@@ -93,17 +95,10 @@ def judge_batch(
     *,
     bare_ids: bool = False,
     first_query: int = 0,
-    n_jobs: int = 1,
 ) -> Judged:
     """Match and judge one part of the input, whose queries are counted from `first_query` in messages."""
     batch = read_batch(actual, predicted, settings, bare_ids=bare_ids, first_query=first_query)
-    if n_jobs > 1 and settings.uses_texts and not settings.uses_embeddings:  # a model stays in its process
-        from krag_eval.matching.parallel import find_matches_in_parallel  # multiprocessing is slow to import
-
-        matches = find_matches_in_parallel(batch, n_jobs)
-    else:
-        matches = find_matches(batch)
-    return judged_of(batch, matches)
+    return judged_of(batch, find_matches(batch))
 
 
 def judged_of(batch: Batch, matches: Matches) -> Judged:

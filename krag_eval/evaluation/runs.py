@@ -89,7 +89,7 @@ def evaluate_run(
         metrics: Names of `METRICS`, `"doc_hit"`, or functions; all by default.
         callbacks: Callbacks that receive the scores.
         raise_errors: Raise errors of callbacks instead of collecting them.
-        n_jobs: How many processes may match texts.
+        n_jobs: Ignored; it will go.
         intervals: Give every value its 95 % interval, as `evaluate` does.
         cluster: What makes questions depend on each other, for the intervals: a field of the questions or a key of
             their metadata, `"gold"`, or labels, as in `compare`.

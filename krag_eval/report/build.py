@@ -66,7 +66,7 @@ def build_report(
         proxy: As in `evaluate_run`, for runs.
         missing: As in `compare`: what to do with questions that only some runs have.
         seed: The seed of intervals and comparison.
-        n_jobs: The number of processes that match texts.
+        n_jobs: Ignored; it will go.
         comparison: An existing comparison of the same systems; by default recall, MRR and nDCG are compared at the
             largest cut-off.
         funnels: Existing funnels of the systems; by default one, without a corpus, for each run that has stages.

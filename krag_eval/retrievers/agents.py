@@ -92,7 +92,7 @@ def _plan(agent: Agent, evalset: object, search: object, handler: Any, options: 
         )
     is_async_agent = is_async(agent)
     # What is wrong with these two is said by `plan_run`.
-    k, copy = options.get("k", 1), Copier(options.get("metadata", "all"))
+    k, copy = options.get("k", 1), Copier(options.get("metadata", "all"), options.get("id_key"))
     if handler is not None:
         function: Callable[[Question], Any] = _TracedAgent(agent, handler, k, copy)
     else:

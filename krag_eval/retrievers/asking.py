@@ -41,6 +41,7 @@ class CallSettings:
             same length.
         retry_on: Which exceptions are retried: types, or a function that takes an exception.
         metadata: Which metadata of the documents is kept: `"none"`, `"ids"` or `"all"`.
+        id_key: The key of the metadata that holds the ids of documents, or None.
     """
 
     k: int
@@ -50,6 +51,7 @@ class CallSettings:
     backoff: float = 0.5
     retry_on: RetryOn | None = None
     metadata: str = "all"
+    id_key: str | None = None
 
     def __post_init__(self) -> None:
         one_of("metadata", self.metadata, METADATA)
@@ -89,7 +91,7 @@ async def ask_all(
     """
     shared = iter(questions)
     hanging = set[CallThread]()
-    copy = Copier(settings.metadata)
+    copy = Copier(settings.metadata, settings.id_key)
     slots = [_Slot(caller, settings, hanging, copy) for _ in range(settings.concurrency)]
     tasks = [asyncio.create_task(slot.work(shared, take_row)) for slot in slots]
     try:

@@ -12,7 +12,7 @@ from krag_eval._utils.checks import describe_type
 from krag_eval._utils.errors import InvalidInputError, needing, show, warn, with_name
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.suggestions import check_names
-from krag_eval.datasets import EvalSet, Run, as_evalset
+from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.evaluation.intervals import Clusters
 from krag_eval.evaluation.pipeline import EvaluationCallback, MetricFunction, check_callbacks
 from krag_eval.evaluation.results import EvaluationResult
@@ -109,7 +109,10 @@ def _checked(
 
 def _divided(options: RetrieverOptions) -> tuple[dict[str, Any], dict[str, Any]]:
     of_run = {name: value for name, value in options.items() if name in OptionalRunOptions.__annotations__}
-    return of_run, {name: value for name, value in options.items() if name not in of_run}
+    of_scoring = {name: value for name, value in options.items() if name not in of_run or name == "id_key"}
+    if options.get("level") == "document":
+        of_run["id_key"] = options.get("doc_key", DOC_KEY)
+    return of_run, of_scoring
 
 
 def _try_scoring(evalset: EvalSet, k: Any, of_scoring: Mapping[str, Any]) -> None:

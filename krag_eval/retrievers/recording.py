@@ -65,6 +65,7 @@ class Recorder:
         fresh: Whether to replace a journal that exists.
         retry_errors: Whether to remove rows with errors from the journal, so that their questions are asked again.
         keeps_rows: Whether the rows are kept in memory, for `run`.
+        id_key: The key of the metadata that holds the ids of documents, or None.
         max_error_rate: The run stops if more than this share of the questions fails; None never stops it.
         progress: Called after every row.
 
@@ -92,6 +93,7 @@ class Recorder:
         fresh: bool = False,
         retry_errors: bool = True,
         keeps_rows: bool = True,
+        id_key: str | None = None,
         max_error_rate: float | None = None,
         progress: ProgressHook | None = None,
     ) -> None:
@@ -105,7 +107,7 @@ class Recorder:
         self.n_errors = self.n_retried = self.most_retrieved = 0
         self.is_comparable = True
         self.first_error: str | None = None
-        self._evalset, self._header = evalset, header
+        self._evalset, self._header, self._id_key = evalset, header, id_key
         self._path, self._resume, self._fresh, self._retry_errors = journal, resume, fresh, retry_errors
         self._changes: list[str] = []
         self._journal: Journal | None = None
@@ -223,7 +225,7 @@ class Recorder:
         if row.query_id in seen:
             raise InvalidInputError(f"{place}: the query {row.query_id!r} appears twice.")
         seen.add(row.query_id)
-        row = known(row, None, place)  # older versions recorded answers that are no documents
+        row = known(row, self._id_key, place)  # older versions recorded answers that are no documents
         if row.error is not None and self._retry_errors:
             self.n_retried += 1
             return False

@@ -108,10 +108,11 @@ class Copier:
     Args:
         metadata: Which metadata is kept, one of `METADATA`; `"ids"` keeps strings and integers whose name is, or ends
             in, `id`, `uuid`, `doi`, `source`, `url`, `uri`, `path`, `file` or `file_name`, such as `doc_id`, `chunkId`.
+        id_key: The key of the metadata that holds the id of a document, if it is known; it is kept with `"ids"`.
     """
 
-    def __init__(self, metadata: str = "all") -> None:
-        self._kept, self._redactor = metadata, Redactor()
+    def __init__(self, metadata: str = "all", id_key: str | None = None) -> None:
+        self._kept, self._id_key, self._redactor = metadata, id_key, Redactor()
 
     def __call__(self, documents: Iterable[object]) -> tuple[Document, ...]:
         """Return the copies.
@@ -122,7 +123,7 @@ class Copier:
         copies, seen = list[Document](), _Seen()
         for place, document in enumerate(documents):
             try:
-                copy = _copy(document, seen)
+                copy = _copy(document, seen, self._id_key)
                 copies.append(copy if self._kept == "all" else self._without(copy))
             except InvalidInputError as error:
                 raise InvalidInputError(f"`retrieved[{place}]`: {error}") from None
@@ -134,7 +135,7 @@ class Copier:
         kept = {
             name: value
             for name, value in document.metadata.items()
-            if self._kept == "ids" and type(value) in (str, int) and IDENTIFIES.search(name)
+            if self._kept == "ids" and type(value) in (str, int) and (IDENTIFIES.search(name) or name == self._id_key)
         }
         if document.id is None and document.text is None and not kept:
             raise InvalidInputError(
@@ -154,7 +155,7 @@ class _Seen:
         return as_json(metadata, 0, self)
 
 
-def _copy(document: object, seen: _Seen) -> Document:
+def _copy(document: object, seen: _Seen, id_key: str | None) -> Document:
     inner, _ = split_pair(document)
     read = read_leniently(document, copy=seen)
     reader = reader_of(inner)
@@ -164,7 +165,8 @@ def _copy(document: object, seen: _Seen) -> Document:
             seen(read.metadata)
     if OWN_ID in read.metadata:
         seen(read.metadata[OWN_ID])
-    if read.id is None and read.text is None and not (id_keys(read.metadata) or says_place(read.metadata)):
+    is_known = read.id is not None or read.text is not None or as_id(read.metadata.get(id_key or "")) is not None
+    if not (is_known or id_keys(read.metadata) or says_place(read.metadata)):
         keys = f" with keys {', '.join(map(_text, islice(inner, 5)))}" if isinstance(inner, Mapping) and inner else ""
         raise InvalidInputError(f"expected documents or ids, got {type(inner).__name__}{keys}")
     id_ = as_id(read.metadata.get("id")) if read.id is None else read.id  # as it will be read from the file

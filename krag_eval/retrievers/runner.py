@@ -36,6 +36,7 @@ class OptionalRunOptions(TypedDict, total=False):
     max_error_rate: float | None
     parameters: Mapping[str, Any] | None
     metadata: str
+    id_key: str | None
     journal: str | os.PathLike[str] | None
     resume: bool | None
     fresh: bool
@@ -86,6 +87,8 @@ def run_retriever(retriever: object, evalset: object, **options: Unpack[RunOptio
             * `metadata` ("all"): which metadata of the documents is kept, without credentials: `"all"`; `"ids"`, the
               strings and integers that say which document it is, under names such as `doc_id`, `chunkId`, `source`,
               `url` and `file_path`; or `"none"`.
+            * `id_key` (None): the key of the metadata that holds the ids of documents, for documents that have neither
+              an id nor a text of their own and no name of metadata such as those.
             * `journal`: a JSONL file to which each row is written as soon as it arrives. It is a run that can be
               scored. For several retrievers, a folder.
             * `resume` (None): resume a journal that exists. If the retriever was changed since, which its code, the
@@ -266,5 +269,7 @@ def plan_run(
     header = make_header(
         name or caller.name, Redactor().of(as_json(parameters or {})), questions, caller, settings, retriever, source
     )
-    recorder = Recorder(questions, header, journal=journal, progress=progress, keeps_rows=keeps_rows, **rest)
+    recorder = Recorder(
+        questions, header, journal=journal, progress=progress, keeps_rows=keeps_rows, id_key=settings.id_key, **rest
+    )
     return Plan(questions, caller, settings, recorder)

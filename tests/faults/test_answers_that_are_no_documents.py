@@ -235,7 +235,7 @@ def old_run(tmp_path: Path) -> Path:
         {"query_id": "q2", "retrieved": [{"id": "c2"}], "cited": [{"metadata": {"foo": 1}}]},
     ]
     path = tmp_path / "old.jsonl"
-    path.write_bytes(b"".join(map(old_line, rows)))
+    path.write_bytes(b"".join(old_line(row) for row in rows))
     return path
 
 
@@ -331,3 +331,19 @@ def outcome_of(run: Run) -> Any:
     except InvalidInputError as error:
         assert "No retrieved document has an id" in str(error)  # noqa: PT017 - scored by text, it is read
         return str(error)
+
+
+@pytest.mark.parametrize("answer", [{"metadata": {"조각": "c1"}}, {"조각": "c1"}], ids=["metadata", "mapping"])
+@pytest.mark.parametrize("kept", ["all", "ids"])
+def test_what_the_caller_names_as_the_id_makes_a_document(answer: dict[str, Any], kept: str) -> None:
+    def find(_: str) -> list[dict[str, Any]]:
+        return [answer]
+
+    named: dict[str, Any] = {"k": 1, "match_method": "id", "id_key": "조각", "metadata": kept}
+    assert evaluate_retriever(find, EVALSET, **named)["recall@1"] == 1
+    run = run_retriever(find, EVALSET, k=1, id_key="조각", metadata=kept)
+    assert evaluate_run(EVALSET, run, k=1, match_method="id", id_key="조각")["recall@1"] == 1
+    by_document = EvalSet([{"id": "q0", "question": "question 0", "gold_doc_ids": ["c1"]}])
+    whole = evaluate_retriever(find, by_document, k=1, level="document", doc_key="조각")
+    assert whole["recall@1"] == 1
+    assert len(run_retriever(find, EVALSET, k=1, retries=0, metadata=kept).errors) == 3

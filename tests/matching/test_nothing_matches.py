@@ -187,7 +187,6 @@ def streamed_one_by_one(**settings: Any) -> object:
 ACTUAL, PREDICTED = [[one] for one in GOLD], [[one] for one in FOUND]
 FRONTS: dict[str, Callable[..., object]] = {
     "evaluate": lambda **s: evaluate(ACTUAL, PREDICTED, **s),
-    "evaluate with n_jobs": lambda **s: evaluate(ACTUAL, PREDICTED, n_jobs=2, **s),
     "evaluate_all": lambda **s: evaluate_all(ACTUAL, PREDICTED, **s),
     "an evaluator": lambda **s: OfflineRetrievalEvaluators(ACTUAL, PREDICTED, **s).evaluate_all(),
     "RAGEvaluator": lambda **s: RAGEvaluator(**s).evaluate_all(ACTUAL, PREDICTED),

@@ -68,7 +68,7 @@ def test_a_run_without_the_ids_says_how_to_get_them(
 
 
 def test_a_document_of_which_nothing_is_left_is_an_error_of_its_question() -> None:
-    run = run_retriever(lambda question: [{"metadata": {"author": "Ann"}}], EVALSET, k=1, metadata="ids", retries=0)
+    run = run_retriever(lambda question: [{"metadata": {"start_char_idx": 7}}], EVALSET, k=1, metadata="ids", retries=0)
     assert (
         "`retrieved[0]`: the document has neither an id nor a text, and metadata='ids' drops the rest"
         in run.errors["q1"]

@@ -177,7 +177,7 @@ NOT_RANKINGS: dict[str, tuple[Callable[[str], object], str]] = {
     "a mapping without documents": (lambda _: {"hits": []}, "with no documents (its keys: 'hits')"),
     "two lists of documents": (lambda _: {"a": {"documents": []}, "b": {"documents": []}}, "several lists"),
     "a number among the documents": (lambda _: ["a", 7], "`retrieved[1]`: an int is not a document"),
-    "an empty document": (lambda _: [{}], "`retrieved[0]`: a dict has neither an id nor a text"),
+    "an empty document": (lambda _: [{}], "`retrieved[0]`: expected documents or ids, got dict"),
     "None among the documents": (lambda _: [None], "`retrieved[0]`: a NoneType is not a document"),
 }
 

@@ -25,7 +25,6 @@ import pytest
 import krag_eval
 from krag_eval.krag import evaluators as krag_evaluators
 from krag_eval.krag.tokenizers import KiwiTokenizer
-from krag_eval.matching import parallel
 from krag_eval.report import plots
 from krag_eval.report.plots import fonts
 from tests.support import trace_cases
@@ -313,7 +312,6 @@ COSINE: dict[str, Any] = {"match_method": "embedding", "embeddings": embed}
 
 NEED_QUERIES: list[Callable[[Any], object]] = [
     front.diagnose,
-    front.to_deepeval_rows,
     front.intervals_of,
     lambda result: result.explain(0),
     lambda result: front.compare({"a": result, "b": result}),
@@ -512,10 +510,6 @@ EVALUATE = [
         then=lambda text: front.evaluate(GOLD, FOUND, **COSINE, **{text.split("`")[1]: 0.9}),
         holds=finds,
     ),
-    Case(lambda **more: in_two(**more), "n_jobs=1", {"n_jobs": 2}, then=lambda text: in_two(n_jobs=1), holds=finds),
-    Case(
-        lambda **more: in_two(**more), "with `def`", {"n_jobs": 2}, then=lambda text: pickle.loads(pickle.dumps(by_def))
-    ),
     Case(
         lambda **more: front.evaluate(GOLD, FOUND, **more),
         r"with `encode`",
@@ -654,12 +648,6 @@ EVALUATE = [
         for use in NEED_QUERIES
     ),
     Case(
-        lambda **more: front.to_deepeval_rows(front.evaluate(GOLD, FOUND, **more)),
-        r"`queries=\[\.\.\.\]`",
-        value=["When?"],
-        holds=len,
-    ),
-    Case(
         lambda: EVALUATED["recall@7"],
         r"k=7",
         then=lambda text: eval(f"evaluate(gold, found, {text})", NAMES | {"gold": GOLD, "found": FOUND})["recall@7"],
@@ -763,7 +751,7 @@ EVALUATE = [
     ),
     Case(
         lambda **more: front.run_retriever(
-            lambda _: [{"metadata": {"key": "a"}}], SET[:1], k=1, progress=False, retries=0, **more
+            lambda _: [{"metadata": {"source": "a"}}], SET[:1], k=1, progress=False, retries=0, **more
         ).errors.get("q1"),
         "metadata='all'",
         {"metadata": "none"},
@@ -926,14 +914,6 @@ def locked_out() -> Any:
         raise StatusError("wrong key", 401)
 
     return ask
-
-
-def in_two(n_jobs: int = 1) -> Any:
-    """Match in two processes even where that does not pay."""
-    with mock.patch.object(parallel, "_PAYS_FROM", 0):
-        return front.evaluate(
-            GOLD * 9, FOUND * 9, match_method="rougeL", tokenizer=lambda text: text.split(), n_jobs=n_jobs
-        )
 
 
 def hidden(package: str, call: Callable[[], object]) -> Callable[[], object]:

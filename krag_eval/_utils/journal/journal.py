@@ -127,9 +127,9 @@ class Journal:
         if not self._is_as_left() and (fault := self.fault(line)):
             raise fault
         self._write(line)
-        error = self._syncing.row_written()
-        if error is not None:
-            raise (self.fault() or self._unwritable(error)) from error
+        failed = self._syncing.row_written()
+        if failed is not None:
+            raise (self.fault() or self._unwritable(failed)) from failed
 
     def close(self, after: type[BaseException] | None = None) -> None:
         """Put everything on the disk, and unlock the file.

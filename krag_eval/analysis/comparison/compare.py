@@ -136,7 +136,7 @@ def compare(
         level: `"chunk"` or `"document"`, for runs.
         doc_key: The metadata key of document ids.
         proxy: As in `evaluate_run`, for runs.
-        n_jobs: How many processes may match texts.
+        n_jobs: Ignored; it will go.
         **settings: The scoring settings that `evaluate_run` takes, for runs.
 
     Returns:

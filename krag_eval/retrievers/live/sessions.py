@@ -133,7 +133,7 @@ class SessionJudge:
 
     def __init__(self, gold: GoldLookup | None, settings: Settings, k: object, *, keep: bool) -> None:
         self._gold, self._settings, self._k, self.keeps = gold, settings, k, keep
-        self._copy = Copier()
+        self._copy = Copier(id_key=settings.id_key)
         self.start_anew()
 
     def start_anew(self) -> None:

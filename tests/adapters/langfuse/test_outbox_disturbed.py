@@ -20,8 +20,8 @@ from krag_eval_langfuse.outbox import Outbox, ScoreFile, open_outbox
 from krag_eval_langfuse.scores import Score
 from tests.adapters.langfuse.conftest import MakeClient
 from tests.adapters.langfuse.faulty_server import BUSY, FaultyLangfuse
-from tests.adapters.langfuse.runs import N_SCORES, TRACES, run
-from tests.adapters.langfuse.test_outbox_file import forks, in_a_copy
+from tests.adapters.langfuse.runs import N_SCORES, TRACES, in_a_copy, run
+from tests.adapters.langfuse.test_outbox_file import forks
 from tests.support.command_line import Runner
 
 N = 250
