@@ -269,7 +269,6 @@ def plan_run(
     header = make_header(
         name or caller.name, Redactor().of(as_json(parameters or {})), questions, caller, settings, retriever, source
     )
-    recorder = Recorder(
-        questions, header, journal=journal, progress=progress, keeps_rows=keeps_rows, id_key=settings.id_key, **rest
-    )
+    rest |= {"journal": journal, "progress": progress, "id_key": settings.id_key}
+    recorder = Recorder(questions, header, keeps_rows=keeps_rows, **rest)
     return Plan(questions, caller, settings, recorder)

@@ -227,8 +227,14 @@ def old_line(row: dict[str, Any]) -> bytes:
 @pytest.fixture
 def old_run(tmp_path: Path) -> Path:
     """A journal of an older version, in which an answer that is no document is a row."""
-    header = {"krag_eval_run": 1, "name": "find", "parameters": {}, "k": 3, "fingerprint": EVALSET.fingerprint}
-    rows = [
+    header: dict[str, Any] = {
+        "krag_eval_run": 1,
+        "name": "find",
+        "parameters": {},
+        "k": 3,
+        "fingerprint": EVALSET.fingerprint,
+    }
+    rows: list[dict[str, Any]] = [
         header | {"evalset": None, "versions": {}},
         {"query_id": "q0", "retrieved": [{"id": "c1"}], "seconds": 0.1},
         {"query_id": "q1", "retrieved": [{"id": "c1"}, {"metadata": {"foo": 1}}], "seconds": 0.2},
