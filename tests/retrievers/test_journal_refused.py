@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError, read_run
+from krag_eval._utils.files.io import lock
 from krag_eval._utils.journal.rows import seal
 from krag_eval.datasets import EvalSet
 from krag_eval.datasets.question import RUN_HEADER
@@ -159,7 +160,6 @@ def test_a_file_put_in_the_place_of_the_journal_while_it_was_opened_is_the_one_t
 ) -> None:
     path, other = tmp_path / "run.jsonl", tmp_path / "other.jsonl"
     other.write_bytes(b"")
-    lock = io.lock
 
     def replace_first(handle: int) -> bool:
         if other.exists():
