@@ -207,7 +207,7 @@ def test_whoever_writes_it_is_told_and_nothing_is_said_to_be_kept_that_is_not(
         assert "safe" in said or user in WITHOUT_ROWS
         return
     assert "safe" not in said
-    saved = re.search(r"saved in (\S+\.jsonl)\.", said)
+    saved = re.search(r"saved in (.+?\.jsonl)\.", said)
     if saved is not None:
         content = Path(saved[1]).read_bytes()
         rows = [json.loads(line) for line in content.splitlines()]
@@ -269,7 +269,7 @@ def test_a_command_stops_at_once_with_exit_code_2_and_a_line_that_says_what_is_k
     out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (2, "")
     assert err.count("runs/out.jsonl: ") == 1
-    saved = re.search(r"saved in (\S+\.jsonl)\.", " ".join(err.split()))
+    saved = re.search(r"saved in (.+?\.jsonl)\.", " ".join(err.split()))
     if fault in SAFE:
         assert (tmp_path / "runs/out.jsonl").read_bytes().count(b"\n") >= 5
     elif saved:
@@ -314,7 +314,7 @@ def test_what_was_saved_elsewhere_is_resumed_once_it_is_moved_back(tmp_path: Pat
     path = tmp_path / "run.jsonl"
     with pytest.raises(InvalidInputError) as told:
         by_run(path, FAULTS[fault])
-    saved = re.search(r"saved in (\S+\.jsonl)\.", str(told.value))
+    saved = re.search(r"saved in (.+?\.jsonl)\.", str(told.value))
     assert saved is not None
     Path(saved[1]).replace(path)
     n_kept = path.read_bytes().count(b"\n") - 1
