@@ -284,8 +284,8 @@ def test_a_command_stops_at_once_with_exit_code_2_and_a_line_that_says_what_is_k
 def test_an_interrupted_command_does_not_say_that_rows_are_kept_that_are_not(tmp_path: Path, fault: str) -> None:
     process = begun(tmp_path, fault, 60)
     path, deadline = tmp_path / "runs/out.jsonl", time.monotonic() + 60
-    while not path.exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
+    while not (path.exists() and path.stat().st_size) and time.monotonic() < deadline:  # it is empty at first
+        time.sleep(0.001)
     while path.exists() and path.stat().st_size and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
