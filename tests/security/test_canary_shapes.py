@@ -86,7 +86,7 @@ def shown_in_files(folder: Path) -> dict[str, list[str]]:
 
 
 def test_there_are_more_than_a_hundred_and_each_would_be_seen() -> None:
-    assert len(SHAPES) > 150
+    assert len(SHAPES) > 240
     assert sorted(leaked("\n".join(TEXTS))) == sorted(NAMES)
     assert all(len(value) >= 16 for _, value in SHAPES.values())
 
@@ -98,7 +98,7 @@ def test_each_is_taken_out_of_a_text_and_nothing_more_the_second_time(name: str)
     assert value[: len(value) // 2] not in redacted
     assert value[len(value) // 2 :] not in redacted
     assert Redactor()(redacted) == redacted
-    assert describe_error(ValueError(text)) == f"ValueError: {' '.join(Redactor()(' '.join(text.split())).split())}"
+    assert describe_error(ValueError(text)) == f"ValueError: {Redactor()(' '.join(redacted.split()))}"
 
 
 @pytest.mark.parametrize("around", ["{}", "Lamps\n{}", "docs/{}/a.pdf", "see {}, part 3", "Лампы {} 등불"])
@@ -106,7 +106,7 @@ def test_the_glance_at_metadata_misses_none_that_is_taken_out(around: str) -> No
     redactor = Redactor()
     texts = [around.format(text) for text in [*TEXTS, f"it was {PASSWORD}", "Bearer a1b2c3d4e5f6"]]
     changed = [text for text in texts if redactor(text) != text]
-    assert len(changed) > 140
+    assert len(changed) > 200
     assert [text for text in changed if redactor.is_clean({"source"}, {text, "Lamps"})] == []
     assert not redactor.is_clean({"source", "api_key"}, {"Lamps"})
     assert redactor.is_clean({"source", "page"}, {"docs/lamps.pdf", "2026-05-04"})

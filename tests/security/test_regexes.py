@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from krag_eval._utils import redaction
+from krag_eval._utils import credentials
 from tests.support.regex_steps import Counter, alphabet, has_loop, longest_least
 
 pytestmark = pytest.mark.full  # growth on long inputs
@@ -55,8 +55,8 @@ def patterns() -> dict[str, tuple[re.Pattern[str], bool]]:
 
 
 PATTERNS = patterns() | {
-    f"krag_eval/_utils/redaction.py:{number}": (pattern, False)
-    for number, pattern in enumerate(held((redaction._key_form(), *(shapes for _, shapes in redaction._shapes()))))
+    f"krag_eval/_utils/credentials.py:{number}": (pattern, False)
+    for number, pattern in enumerate(held((credentials.key_form(), *(forms for _, forms in credentials.shapes()))))
 }
 
 

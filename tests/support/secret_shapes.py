@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import string
+import textwrap
 
 _LETTERS = string.ascii_letters + string.digits
 _HEX = "0123456789abcdef"
@@ -175,6 +177,94 @@ _AROUND: dict[str, str] = {
     "passphrase": "passphrase={}",
     "encoded": "password%3D{}%26n%3D5",
 }
+# Kinds that are seen less often: brackets, full-width signs and words right after a value, quoting of other languages,
+# clients' arguments, other providers, headers in a `repr`, command lines.
+_PREFIXED |= {
+    "OpenAI service account": ("sk-" + "svcacct-", 74, _LETTERS),
+    "AWS Bedrock": ("AB" + "SK", 128, _LETTERS),
+    "Fireworks": ("fw" + "_", 24, _LETTERS),
+    "Cerebras": ("cs" + "k-", 48, _LETTERS),
+    "LlamaCloud": ("ll" + "x-", 48, _LETTERS),
+    "Firecrawl": ("f" + "c-", 32, _HEX),
+    "ElevenLabs": ("s" + "k_", 48, _HEX),
+    "RunPod": ("rp" + "a_", 44, _LETTERS),
+    "E2B": ("e2" + "b_", 40, _HEX),
+    "Prefect": ("pn" + "u_", 36, _LETTERS),
+    "PostHog": ("ph" + "x_", 43, _LETTERS),
+    "Vercel": ("vc" + "p_", 56, _LETTERS),
+    "Neon": ("nap" + "i_", 64, _LETTERS),
+    "PlanetScale": ("pscale" + "_pw_", 43, _LETTERS),
+    "CircleCI": ("CCI" + "PAT_", 62, _LETTERS),
+    "Buildkite": ("bku" + "a_", 40, _HEX),
+    "Alibaba": ("LT" + "AI5t", 20, _LETTERS),
+    "Yandex": ("AQ" + "VN", 36, _LETTERS),
+    "Kaggle": ("KG" + "AT_", 32, _HEX),
+    "Brevo": ("xkey" + "sib-", 64, _HEX),
+    "Dynatrace": ("dt0c" + "01.", 24, string.ascii_uppercase + string.digits),
+    "Google refresh": ("1/" + "/0", 60, _LETTERS),
+    "Upstage": ("u" + "p_", 29, _LETTERS),
+}
+_AROUND |= {
+    "Korean bracket": "비밀번호: {}(만료됨)",
+    "Korean bracket after a name": "api_key={}(이미 만료된 키)",
+    "square bracket": "password={}[재시도 3회]",
+    "Korean particle": "api_key={}를 확인하세요",
+    "Korean sentence": "비밀번호는 {}입니다",
+    "Korean token": "토큰: {}가 거부되었습니다",
+    "Chinese": "密码：{}，请重试",
+    "Chinese bracket": "密钥：{}（已过期）",
+    "Chinese quotes": "口令：「{}」",
+    "full-width colon": "password：{}",
+    "full-width equals": "api_key＝{}。",
+    "full-width letters": "ｐａｓｓｗｏｒｄ＝{}",
+    "full-width comma": "secret={}，请联系管理员",
+    "Japanese": "パスワード：{}です",
+    "Russian": "пароль: {} не подошёл",
+    "Russian token": "Токен «{}» отозван",
+    "YAML in double quotes": 'password: "{}"',
+    "YAML in single quotes": "db:\n  password: '{}'\n  port: 5432",
+    "YAML block": "api_key: |\n  {}\nport: 5432",
+    "YAML folded": "client_secret: >-\n    {}\nport: 5432",
+    "TOML of several lines": 'password = """\n{}\n"""',
+    "TOML in single quotes": "[db]\nsecretKey = '{}'\nport = 5",
+    "properties": "spring.datasource.password={}",
+    "JSON with a space": '{{"secretKey" : "{}"}}',
+    "http_auth": "OpenSearch(hosts=[h], http_auth=('admin', '{}'), use_ssl=True)",
+    "http_auth in a list": 'Elasticsearch("https://h", http_auth=["admin", "{}"])',
+    "basic_auth": "Elasticsearch('https://h', basic_auth=('elastic', '{}'))",
+    "HTTPBasicAuth": "requests.get(u, auth=HTTPBasicAuth('me', '{}'))",
+    "auth in a dict": "{{'auth': ('me', '{}'), 'timeout': 5}}",
+    "neo4j": "GraphDatabase.driver('bolt://h', auth=('neo4j', '{}'))",
+    "Rust": 'Config {{ api_key: Some("{}"), n: 5 }}',
+    "Rust secret": 'Config {{ password: Secret("{}") }}',
+    "SecretStr": "Settings(api_key=SecretStr('{}'), n=5)",
+    "SecretStr without quotes": "password=SecretStr({})",
+    "Go": "&{{Host:h Password:{} Port:5}}",
+    "Java": "AuthCredentials{{user=me, password={}, port=5}}",
+    "Weaviate key": 'Auth.api_key("{}")',
+    "AuthApiKey": "AuthApiKey('{}')",
+    "camel case secret": "secretKey={}",
+    "camel case password": "dbPassword: '{}'",
+    "camel case pass": "userPass={}",
+    "Pascal case": "SharedAccessKey={}",
+    "ADO": "Server=h;User Id=me;Pwd={};Encrypt=yes",
+    "Snowflake": "snowflake://me:{}@account/db?warehouse=w",
+    "MinIO": "s3://me:{}@minio:9000/bucket",
+    "Kafka": 'sasl.jaas.config=PlainLoginModule required username="me" password="{}";',
+    "LDAP": "bind_dn=cn=me bindpw={}",
+    "headers in pairs": "Headers([('host', 'h'), ('x-api-key', '{}'), ('accept', '*/*')])",
+    "httpx": "Headers({{'host': 'h', 'authorization': 'Bearer {}'}})",
+    "bytes of a header": "[(b'authorization', b'Bearer {}')]",
+    "list of lists": '[["api-key", "{}"], ["accept", "*/*"]]',
+    "gRPC metadata": "(_Metadatum(key='authorization', value='Bearer {}'),)",
+    "raw HTTP": "POST /v1 HTTP/1.1\r\nHost: h\r\nX-Api-Key: {}\r\n\r\n",
+    "argument list": "['krag', '--api-key', '{}', '--k', '5']",
+    "mysql -p": "mysql -h host -u me -p{} db",
+    "redis-cli": "redis-cli -h cache -a {} ping",
+    "fragment": "https://x.example/cb#access_token={}&state=1",
+    "border": "│ password = {} │",
+    "backticks": "the password: `{}` was refused",
+}
 _PEM = "-----BEGIN {kind}PRIVATE " + "KEY-----{n}{body}{n}-----END {kind}PRIVATE " + "KEY-----"
 _JWT = [base64.urlsafe_b64encode(fake(f"jwt {n}", 30).encode()).decode() for n in range(3)]
 
@@ -193,6 +283,13 @@ def _shapes() -> dict[str, tuple[str, str]]:
     value = fake("service account", 64)
     key = _PEM.format(kind="", n="\\n", body=value)
     made["service account"] = f'{{"type": "service_account", "private_key": "{key}\\n", "client_email": "a@b"}}', value
+    for name, before in (("wrapped", "401 for the request with api_key="), ("wrapped prefix", f"401: h{'f'}_")):
+        value = fake(name, 60)
+        made[name] = "\n".join(textwrap.wrap(f"{before}{value} at the host of the index", 48)), value
+        made[f"{name}, with borders"] = (
+            "\n".join(f"│ {line:<48} │" for line in textwrap.wrap(f"{before}{value} at the host of the index", 48)),
+            value,
+        )
     made["JWT of three parts"] = f"the token ey{'J'}{_JWT[0]}.ey{'J'}{_JWT[1]}.{_JWT[2]} has expired", _JWT[2]
     made["SendGrid of two parts"] = f"401: SG.{fake('sg', 22)}.{fake('sg 2', 43)}", fake("sg 2", 43)
     made["Terraform"] = f"401: {fake('tf', 14)}.atlas{'v1'}.{fake('tf 2', 60)}", fake("tf 2", 60)
@@ -207,7 +304,8 @@ SHAPES = _shapes()
 
 
 def leaked(text: str) -> list[str]:
-    """Return the names of the shapes whose credential, or either half of it, stands in a text."""
+    """Return the names of the shapes whose credential, or either half of it, stands in a text, wrapped or not."""
+    text += re.sub(r"[ │]*\n[ │]*", "", f"\n{text}")
     return [
         name
         for name, (_, value) in SHAPES.items()
