@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.data import Collection, passages
 from benchmarks.harness import HEADINGS, CheckError, Row, check_equal
-from benchmarks.logs_child import GOLD_FILE, METRICS, K, timed, write_logs, write_long
+from benchmarks.logs_child import METRICS, K, timed, write_logs
 from krag_eval import ColumnarScorer, evaluate, score_logs
 
 SIZES = (200_000, 1_000_000, 4_000_000)
@@ -35,8 +35,6 @@ MEMORY, SHARE = 600.0, 0.8
 """Asked for: megabytes of all processes, and ROUGE-L's rate beside `evaluate`."""
 RATE = 200_000
 """Asked for by id: queries per second and core."""
-RATE_LONG = 100_000
-"""The same with a row for each document, the join included."""
 MEMORY_OF_GROUPS, SHARE_OF_GROUPS, ROUNDS = 2000.0, 1 / 1.3, 3
 """Asked for with groups: megabytes, and the rate beside that without; of three rounds the least time counts."""
 
@@ -84,35 +82,22 @@ def _megabytes(pid: int) -> float:
 
 
 def run(smoke: bool) -> Iterator[Row]:
-    """The rows of the page: texts, and ids from nested and from long columns."""
+    """The rows of the page: texts, and ids from nested columns."""
     yield from texts(40 if smoke else 10_000)
-    with tempfile.TemporaryDirectory() as nested, tempfile.TemporaryDirectory() as folder:
-        logs, long = Path(nested) / "logs.parquet", Path(folder) / "long.parquet"
-        n_queries = 4_000 if smoke else 1_000_000
+    with tempfile.TemporaryDirectory() as folder:
+        logs, n_queries = Path(folder) / "logs.parquet", 4_000 if smoke else 1_000_000
         write_logs(logs, n_queries, 50_000)
-        write_long(logs, long)
-        values = []
-        of_nested = 0.0
-        kinds: tuple[tuple[str, Path, int, str, list[Path]], ...] = (
-            ("nested columns", logs, RATE, "decoding the file", [logs]),
-            ("long columns", long, RATE_LONG, "nested columns, and decoding", [long, long.with_name(GOLD_FILE)]),
+        cpu = min(scored(logs, 1)["cpu"] for _ in range(1 if smoke else ROUNDS))
+        yield Row(
+            work=f"by id, {n_queries:,} queries x 2 gold x 10 retrieved in nested columns: seconds of processors",
+            peer=f"{RATE:,} queries a second",
+            ours=cpu,
+            theirs=n_queries / RATE,
+            asked=1.0,
+            note=f"{n_queries / cpu:,.0f} queries a second and core",
+            limit=min(timed(partial(_decode, logs))[1] for _ in range(ROUNDS)),
+            limited_by="decoding the file",
         )
-        for kind, path, rate, limited_by, files in kinds:
-            outcomes = [scored(path, 1) for _ in range(1 if smoke else ROUNDS)]
-            cpu = min(outcome["cpu"] for outcome in outcomes)
-            values.append(outcomes[0]["values"])
-            check_equal(f"values of {kind}", values[-1], values[0])
-            yield Row(
-                work=f"by id, {n_queries:,} queries x 2 gold x 10 retrieved in {kind}: seconds of processors",
-                peer=f"{rate:,} queries a second",
-                ours=cpu,
-                theirs=n_queries / rate,
-                asked=1.0,
-                note=f"{n_queries / cpu:,.0f} queries a second and core",
-                limit=of_nested + min(timed(partial(_decode, *files))[1] for _ in range(ROUNDS)),
-                limited_by=limited_by,
-            )
-            of_nested = cpu
 
 
 def _decode(*files: Path) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from krag_eval import EvaluationResult, score_logs
@@ -23,7 +22,6 @@ N_DOCUMENTS, GOLD, DEPTH = 1_000_000, 2, 10
 N_MODELS, N_DAYS = 20, 50
 """Of the group columns: each batch has queries of all 1,000 groups."""
 _AT_ONCE = 100_000
-GOLD_FILE = "gold.parquet"
 """Where the gold of logs with a row for each document is, beside them."""
 
 
@@ -41,18 +39,6 @@ def write_logs(path: Path, n_queries: int, rows_in_group: int) -> None:
                 waiting.clear()
         if waiting:
             writer.write_table(pa.concat_tables(waiting), rows_in_group)
-
-
-def write_long(logs: Path, long: Path) -> None:
-    """The same queries with a row for each document, and their gold in a file beside."""
-    table = pq.read_table(logs)
-    for side, path in (("predicted", long), ("actual", long.with_name(GOLD_FILE))):
-        lists = table.column(side).combine_chunks()
-        query = pc.list_parent_indices(lists)
-        columns = {"query_id": table.column("query_id").take(query), "id": pc.list_flatten(lists).field("id")}
-        if side == "predicted":
-            columns["rank"] = pa.array(np.arange(len(query)) % DEPTH + 1)
-        pq.write_table(pa.table(columns), path, write_page_checksum=True)
 
 
 def _queries(first: int, size: int) -> pa.Table:
@@ -86,9 +72,7 @@ def timed(work: Callable[[], Any]) -> tuple[float, float, Any]:
 
 
 def _score(logs: str, out: Path, workers: int, by: list[str] | None) -> EvaluationResult:
-    gold = Path(logs).with_name(GOLD_FILE)
-    joined: dict[str, Any] = {"gold": str(gold)} if gold.exists() else {}
-    result = score_logs(logs, out, k=K, metrics=METRICS, match_method="id", workers=workers, by=by, **joined)
+    result = score_logs(logs, out, k=K, metrics=METRICS, match_method="id", workers=workers, by=by)
     if result.groups is not None:
         result.groups.to_records()
     return result

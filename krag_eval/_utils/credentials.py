@@ -1,7 +1,7 @@
 """What looks like a credential in a text, whoever's it is: keys of providers, and values behind names that say so.
 
-Texts are looked at as people read them: full-width letters and signs, usual beside Korean and Chinese, count as those of
-ASCII, and a key that was wrapped at the end of a line counts in one piece.
+Texts are looked at as people read them: full-width letters and signs, usual beside Korean and Chinese, count as those
+of ASCII, and a key that was wrapped at the end of a line counts in one piece.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ PROVIDERS = {
         " shippo_live_ shippo_test_ xkeysib- xsmtpsib- pplx- tpuf_ sgp_"
     ),
     rf"{_DIGIT}[A-Za-z0-9]{{20,}}": (
-        "hf_ api_org_ gsk_ npm_ r8_ ghp_ gho_ ghu_ ghs_ ghr_ ntn_ whsec_ secret_ rpa_ e2b_ pnu_ pnb_ phc_ phx_ vcp_ vck_"
-        " nfp_ csk- llx- sk_ esecret_ opk_ flp_ bkua_ bb_live_ bb_test_ dckr_oat_ apify_api_ napi_ KGAT_ rubygems_ fc-"
+        "hf_ api_org_ gsk_ npm_ r8_ ghp_ gho_ ghu_ ghs_ ghr_ ntn_ whsec_ secret_ rpa_ e2b_ pnu_ pnb_ phc_ phx_ vcp_"
+        " vck_ nfp_ csk- llx- sk_ esecret_ opk_ flp_ bkua_ bb_live_ bb_test_ dckr_oat_ apify_api_ napi_ KGAT_ rubygems_"
+        " fc-"
     ),
-    rf"{_DIGIT}{_UPPER}{_LOWER}[A-Za-z0-9]{{20,}}": "up_ fw_ pat_ rnd_ ak- as- tk_ co_ mxb_ exa_ emb_ ss- EZAK EZTK cio",
+    rf"{_DIGIT}{_UPPER}{_LOWER}[A-Za-z0-9]{{20,}}": "up_ fw_ pat_ rnd_ ak- as- mxb_ emb_ EZAK EZTK cio",
     r"[\w-]{20,}": (
         "pcsk_ jina_ lin_api_ lin_oauth_ github_pat_ figd_ sntrys_ sntryu_ dckr_pat_ tgp_v1_ ATATT3 ATCTT3 pscale_tkn_"
         " pscale_pw_ wandb_v1_ CCIPAT_ CLOJARS_ aio_ bce-v3/ AQVN 1//0 nvapi- EAAC EAAG APA91b y0_Ag AGE-SECRET- glsa_"
@@ -55,20 +56,27 @@ _OTHER_KEYS = (
 
 # Names that stand for credentials alone: whatever follows them is one.
 NAME = (
-    r"(?:passw(?:or)?d|pass[-_ ]?(?:phrase|code|wort)|(?:(?<![A-Za-z])|(?-i:(?<=[a-z])(?=P)))(?:pwd|psw|pass)|bind[-_]?pw"
-    r"|secret|credentials?|dsn|conn(?:ection)?[-_ ]?str(?:ing)?|(?:api|access|account|subscription|master|admin"
-    r"|functions?|signing|encryption|private|auth|app(?:lication)?|storage|license|service|client|shared|query|search"
-    r"|project|write|ingest(?:ion)?|deploy|server)[-_ ]?key|(?:access|auth|refresh|session|id|security|sas|bot|api|bearer"
-    r"|oauth|private|personal|deploy|user|client|app)[-_ ]?token)"
-    r"(?:[-_ ]?(?:access|key|base|value|prod|dev|test|old|new|main|default|plain|text|str)(?![a-z])){0,2}(?:[-_]?\d{1,3})?"
+    r"(?:passw(?:or)?d|pass[-_ ]?(?:phrase|code|wort)|(?:(?<![A-Za-z])|(?-i:(?<=[a-z])(?=P)))(?:pwd|psw|pass)"
+    r"|bind[-_]?pw|secret|credentials?|dsn|conn(?:ection)?[-_ ]?str(?:ing)?|(?:api|access|account|subscription|master"
+    r"|admin|functions?|signing|encryption|private|auth|app(?:lication)?|storage|license|service|client|shared|query"
+    r"|search|project|write|ingest(?:ion)?|deploy|server)[-_ ]?key|(?:access|auth|refresh|session|id|security|sas|bot"
+    r"|api|bearer|oauth|private|personal|deploy|user|client|app)[-_ ]?token)"
+    r"(?:[-_ ]?(?:access|key|base|value|prod|dev|test|old|new|main|default|plain|text|str)(?![a-z])){0,2}"
+    r"(?:[-_]?\d{1,3})?"
 )
 # Names that stand for other things too: what follows them has to look like a key.
 _WEAK_NAME = (
     r"(?:(?<![a-z])(?:token|pass|auth|otp|sid|sig|jwt|pw|pin|pat|session[-_]?id)"
     r"|[-_](?:token|auth|pw)|(?-i:(?<=[a-z])(?:Token|Auth)))"
 )
-_FOREIGN = r"비밀번호|패스워드|암호|비번|密码|密碼|口令|パスワード|暗証番号|пароль|пароля|паролем|contraseña|senha|mot de passe|kennwort"
-_WEAK_FOREIGN = r"토큰|시크릿|인증\s?키|비밀\s?키|api\s?키|액세스\s?키|密钥|密鑰|秘钥|令牌|トークン|シークレット|キー|токен|секрет|ключ(?: доступа| api)?"
+_FOREIGN = (
+    "비밀번호|패스워드|암호|비번|密码|密碼|口令|パスワード|暗証番号"
+    "|пароль|пароля|паролем|contraseña|senha|mot de passe|kennwort"
+)
+_WEAK_FOREIGN = (
+    r"토큰|시크릿|인증\s?키|비밀\s?키|api\s?키|액세스\s?키|密钥|密鑰|秘钥|令牌"
+    r"|トークン|シークレット|キー|токен|секрет|ключ(?: доступа| api)?"
+)
 _LIKE_A_KEY = r"(?=[^\s\"',;&]{0,64}\d)(?=[^\s\"',;&]{0,64}[A-Za-z])"
 # A value that says that there is none, or where it is.
 _NONE = (
@@ -152,8 +160,10 @@ _SHAPES = {
         rf"({NAME}\s?[=:]\s?(?:\"\"\"|''')\\?\s?)(?:[^\"'\n]+\n?)+",
     ),
     ("auth",): (
-        rf"(auth\w{{0,12}}[\"']?\s?(?:[=:,]\s?)?[\[(]\s?[bfru]?[\"'][^\s\"']{{0,80}}[\"']\s?,\s?[bfru]?[\"']){_NONE}"
-        r"[^\"'\n\\]{4,}",
+        (
+            rf"(auth\w{{0,12}}[\"']?\s?(?:[=:,]\s?)?[\[(]\s?[bfru]?[\"'][^\s\"']{{0,80}}[\"']\s?,\s?[bfru]?[\"']){_NONE}"
+            r"[^\"'\n\\]{4,}"
+        ),
     ),
     _ABROAD: (
         (
@@ -182,7 +192,8 @@ _SHAPES = {
 _ADDRESS = re.compile(r"(?<=://)(?:[^\s/?#]*@|[^\s/?#@:]{0,99}:(?!\d{1,5}[/?#])[^\s\"'<>]{1,200}@)")
 _ORACLE = r"(jdbc:oracle:\w{1,9}:|\bsqlplus\s(?:-\w\s)?)[^\s@]{1,200}(?=@)"
 _VALUE_OF = re.compile(
-    r"(?:pass|pwd|psw|pw|secret|cred|dsn|conn|key|token|auth|otp|sid|sig|jwt|pat|pin)[\w\"'`\\\] -]{0,24}(?:[=:,>(]|%3d)"
+    r"(?:pass|pwd|psw|pw|secret|cred|dsn|conn|key|token|auth|otp|sid|sig|jwt|pat|pin)"
+    r"[\w\"'`\\\] -]{0,24}(?:[=:,>(]|%3d)"
 )
 _ABROAD_VALUE = re.compile(rf"(?:{_FOREIGN}|{_WEAK_FOREIGN})[은는이가을를]?\s{{0,2}}[=:]?\s{{0,2}}[!-~]")
 _LONG_WORD = b"a" * 16

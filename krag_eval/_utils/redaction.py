@@ -177,7 +177,7 @@ def _forms(value: str) -> Iterator[str]:
 
 
 def _encoded(value: str) -> Iterator[str]:
-    """Yield the value as it stands in addresses, pages and headers: encoded once or twice, in base64 and hexadecimal."""
+    """Yield the value as it stands in addresses, pages and headers: encoded, in base64 and hexadecimal."""
     data = value.encode(errors="replace")
     once = (quote(value, safe=""), quote(value), quote_plus(value), unquote(value))
     escaped = (html.escape(value), repr(value)[1:-1], repr(data)[2:-1], json.dumps(value, ensure_ascii=False)[1:-1])

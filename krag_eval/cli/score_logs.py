@@ -19,8 +19,6 @@ def score_logs(
     logs: list[str],
     *,
     out: Path,
-    gold: list[str] | None = None,
-    kmax: int | None = None,
     k: CutOffs = None,
     metrics: str | None = None,
     workers: int | None = None,
@@ -38,10 +36,8 @@ def score_logs(
 
     Parameters:
         logs (LOGS...): Parquet files, patterns such as 'logs/*.parquet', folders, or addresses (s3://, gs://). One row
-            per query: query_id, actual, predicted; with --gold, one row per retrieved document.
+            per query: query_id, actual, predicted.
         out: The Parquet file to write: one row per query, one column per metric and k.
-        gold: Gold documents, one per row, if LOGS have one row per document. Needs the extra duckdb.
-        kmax: With --gold: documents to keep per query; the largest k by default.
         workers: Number of processes; one per core by default.
         by: Also compute the scores for each value of these columns, such as model,day.
         allow_repeated_ids: Score each row of a repeated query id as a query of its own.
@@ -56,8 +52,6 @@ def score_logs(
         result = score(
             logs,
             out,
-            gold=gold,
-            kmax=kmax,
             k=parse_cut_offs(k),
             metrics=parse_names(metrics),
             workers=workers if workers is not None else _n_cores(),

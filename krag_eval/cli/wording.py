@@ -12,7 +12,7 @@ import sys
 _SAME_NAMES = (
     "allow_repeated_ids", "baseline", "budgets", "by", "cluster", "columns", "concurrency", "confidence", "containment",
     "corpus", "depth", "doc_key", "effect", "embedding_prefix", "embeddings", "encoding", "evalset", "force",
-    "format", "fresh", "gain", "grade_key", "id_key", "journal", "k", "keep", "kmax", "level", "llm",
+    "format", "fresh", "gain", "grade_key", "id_key", "journal", "k", "keep", "level", "llm",
     "margin", "max_bad_rows", "max_error_rate", "metrics", "missing", "n_bootstrap", "n_randomisation", "near",
     "near_questions", "power", "precision_denominator", "repeated", "resume", "retries", "retry_errors",
     "rouge_measure", "samples", "seed", "sheet", "similarity_threshold", "skip_e2e", "span_measure", "threshold",
@@ -37,7 +37,6 @@ _TABLE_OPTIONS = {"encoding": "--encoding", "format": "--from", "sheet": "--shee
 _FLATTEN = re.compile(r'run\.flatten\("(\w+)"\)')
 _LIMIT = re.compile(r'set_limits\((\w+)="(\w+)"\)')
 _CALL = re.compile(r", or call `\w+`|; `\w+` numbers rows without one")  # which the command line cannot do
-_GOLD = re.compile("`gold`")  # for logs an option; elsewhere what a question has
 # How the ids of a side are spelled, as an expression of `id`.
 _SPELLED = re.compile(r"\b((?:id|re)\.[a-z]+\(.*?) for the (gold and retrieved|gold|retrieved) ids")
 _SPELLINGS = (
@@ -57,7 +56,6 @@ _SPELLINGS = (
 def as_typed(message: str) -> str:
     """Return a message with what to type: options, or, for the gate, the settings of its policy file."""
     command = sys.argv[1] if len(sys.argv) > 1 else ""
-    message = _GOLD.sub("`--gold`", message) if command == "score-logs" else message
     return _with_sides(message) if command == "gate" else in_options(message)
 
 

@@ -173,18 +173,17 @@ def _is_read(parts: list[str], fields: set[str]) -> bool:
 _MAGIC, _ENDING = "*?[", ".parquet"
 
 
-def find_files(patterns: object, *, may_be_remote: bool = True, besides: Path | None = None) -> list[str]:
+def find_files(patterns: object, *, besides: Path | None = None) -> list[str]:
     """Return the files that the patterns match, in order, each once.
 
     Args:
         patterns: A path, an address that Arrow can open (`s3://`, `gs://`, `file://`), or several. `*`, `?` and `[..]`
             match characters of a name, `**` matches folders. A folder means all `*.parquet` below it, except files and
             folders whose names begin with `.` or `_`: Spark and Arrow write to these while they work.
-        may_be_remote: Whether addresses are allowed.
         besides: A local folder whose files are left out.
 
     Raises:
-        InvalidInputError: A pattern matches no file, or is an address that is not allowed.
+        InvalidInputError: A pattern matches no file.
     """
     given = [patterns] if isinstance(patterns, (str, os.PathLike)) else patterns
     if not isinstance(given, Sequence) or not given or not all(isinstance(p, (str, os.PathLike)) for p in given):
@@ -196,11 +195,6 @@ def find_files(patterns: object, *, may_be_remote: bool = True, besides: Path | 
     for pattern in map(os.fspath, given):
         if not pattern:
             raise InvalidInputError("A path of the logs is empty. Give the path of a Parquet file, or a pattern.")
-        if "://" in pattern and not may_be_remote:
-            raise InvalidInputError(
-                f"{pattern}: logs in long form are joined on this machine. Fetch the files first, or join them with "
-                "Spark: krag_eval_spark.from_long."
-            )
         files = _find_remote(pattern) if "://" in pattern else _find_local(pattern)
         if besides is not None:
             own = besides.absolute()
@@ -356,20 +350,17 @@ def _hint_for_columns(names: Collection[str]) -> str:
     if "question" in names and {"id", "gold", "gold_chunk_ids", "gold_doc_ids"} & set(names):
         return " This seems to be a question set: `krag-eval evaluate SET RUN` scores such files as they are."
     if "query_id" in names and {"rank", "score"} & set(names):
-        return " Logs with one row per retrieved document need their `gold` too."
+        return " Logs with one row per document are first grouped by query: docs/scale.md shows the query for DuckDB."
     return ""
 
 
-def survey(
-    files: Sequence[str], target: Path, scorer: ColumnarScorer | None = None, *, may_be_empty: bool = False
-) -> tuple[list[RowGroup], str, pa.Schema]:
+def survey(files: Sequence[str], target: Path, scorer: ColumnarScorer) -> tuple[list[RowGroup], str, pa.Schema]:
     """Check files before anything is scored; each is opened once.
 
     Args:
         files: Their paths or addresses.
         target: The file that will be written, which none of them may be.
-        scorer: What will score them; None for files in long form.
-        may_be_empty: Whether the files need no rows.
+        scorer: What will score them.
 
     Returns:
         Their row groups that have rows; what distinguishes these files from others: number, rows, fingerprint; and the
@@ -388,15 +379,14 @@ def survey(
         with open_parquet(path) as file:
             n_rows += file.metadata.num_rows
             seen.update(json.dumps(_fingerprint(path, file)).encode())
-            if scorer is not None:
-                there, theirs = _check_schema(path, file, scorer)
-                kept = there if path == files[0] else unified(kept, there, files[0], path)
-                labels = theirs if path == files[0] else unified(labels, theirs, files[0], path)
+            there, theirs = _check_schema(path, file, scorer)
+            kept = there if path == files[0] else unified(kept, there, files[0], path)
+            labels = theirs if path == files[0] else unified(labels, theirs, files[0], path)
             is_told = is_told or _tell_unchecked(path)
             sizes = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
             found = [RowGroup(path, number, one.num_rows, one.total_byte_size) for number, one in enumerate(sizes)]
             groups += [group for group in found if group.n_rows]
-    if not n_rows and not may_be_empty:
+    if not n_rows:
         others = f", nor has any other of {len(files)} files" if len(files) > 1 else ""
         raise InvalidInputError(f"{files[0]}: has no rows{others}. Give at least one query.")
     return groups, f"{len(files)} of {n_rows} rows, {seen.hexdigest()[:16]}", kept

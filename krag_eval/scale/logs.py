@@ -13,21 +13,18 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from krag_eval._utils.checks import check_count
-from krag_eval._utils.errors import InvalidInputError, errors_at
-from krag_eval._utils.files.io import check_seal, put_in_place, refuse_link, seal_files
+from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.files.io import refuse_link
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
 from krag_eval._utils.processes import run_in_processes
 from krag_eval._utils.progress import ProgressHook, hook_for, reporter
 from krag_eval.evaluation.pipeline import MetricFunction
 from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.matching.fronts import NO_LISTS, NOTHING_RETRIEVED_YET
 from krag_eval.matching.settings import ScoringSettings
-from krag_eval.metrics.cut_offs import GivenCutOff
-from krag_eval.metrics.names import DEFAULT_CUT_OFFS, read_metrics
+from krag_eval.metrics.names import DEFAULT_CUT_OFFS
 from krag_eval.scale.batch import repeated
 from krag_eval.scale.files import find_files, survey
-from krag_eval.scale.long_form import LongForm
 from krag_eval.scale.output import Output
 from krag_eval.scale.repeats import find_repeated
 from krag_eval.scale.scorer import ColumnarScorer
@@ -43,15 +40,12 @@ from krag_eval.scale.tasks import (
 )
 
 LOGS_JOURNAL = JournalKind("krag_eval_logs", "scoring of logs")
-_JOINED = "joined"
 
 
 def score_logs(
     logs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     out: str | os.PathLike[str],
     *,
-    gold: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
-    kmax: int | None = None,
     k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     metrics: str | Sequence[str | MetricFunction] | None = None,
     workers: int = 1,
@@ -67,7 +61,8 @@ def score_logs(
 ) -> EvaluationResult:
     """Score Parquet files of any size; a process holds some thousand queries in memory. Needs pyarrow (extra `arrow`).
 
-    The files have one row per query, with the columns that `ColumnarScorer` reads. Their row groups are distributed
+    The files have one row per query, with the columns that `ColumnarScorer` reads; docs/scale.md shows how DuckDB or
+    Polars groups logs that have one row per document. Their row groups are distributed
     over processes; a killed process is replaced, and its work repeated. Finished parts are saved beside `out`, in the
     folder `out` + `.parts`: if the scoring is stopped or killed, the same call resumes it. The numbers are those of
     `evaluate`, to the last bit.
@@ -77,10 +72,6 @@ def score_logs(
             or a list of these.
         out: The Parquet file to write, one row per query in the order of the input; its pages have checksums. The
             columns are those of `ColumnarScorer.score_batch`.
-        gold: Parquet files with one row per gold document; then `logs` have one row per retrieved document. DuckDB
-            joins them first (extra `duckdb`). Both have `query_id`, and `id` or `text` or both; logs have `rank` or
-            `score` or both, gold may have `grade`. Queries without gold rows are left out.
-        kmax: With `gold`, how many documents of a query are kept; by default the largest k.
         k: One cut-off or several, each at least 1, or a budget such as `"2000tok"`; None scores all ranks.
         metrics: Names of `METRICS`, or functions; all by default.
         workers: How many processes. A script that uses more than one must keep its own calls under
@@ -88,11 +79,10 @@ def score_logs(
         intervals: An interval on every value, of 95 % or of the confidence given. Needs scipy (extra `stats`).
         allow_repeated_ids: Score several rows of one `query_id` as separate queries; by default they are refused.
         by: A column of the logs or several, by which the result is also computed: see its attribute `groups`. Strings,
-            integers, booleans, dates and timestamps are compared; null is a group, too. Needs logs with one row per
-            query.
+            integers, booleans, dates and timestamps are compared; null is a group, too.
         keep: Columns of the logs to copy into the rows of `out`: their names, or `"all"` for all of the first file but
             `actual` and `predicted`. For `by` and `keep`, folders such as `day=2026-11-22` in a path are columns of
-            strings; both need logs with one row per query.
+            strings.
         names: How the columns of values are named: `"plain"` (`recall@5`), or `"safe"` for names that SQL reads without
             quotes (`recall_at_5`).
         max_bad_rows: How many rows that cannot be scored may be skipped, with a warning: they are in no number, and
@@ -121,16 +111,9 @@ def score_logs(
     with contextlib.ExitStack() as stack:
         target = _check_target(out, force)
         folder = Path(f"{target}.parts")
-        files = find_files(logs, may_be_remote=gold is None, besides=folder)
-        long_form = _long_form(files, gold, kmax, read_metrics(metrics, k).cut_offs, scorer)
-        is_long = long_form is not None
-        groups, what, kept = survey(files, target, None if is_long else scorer, may_be_empty=is_long)
+        groups, what, kept = survey(find_files(logs, besides=folder), target, scorer)
         scorer = make(keep=kept)
-        if long_form is not None:
-            what += f"; {survey(long_form.gold, target)[1]}"
-        stack.enter_context(journal := _journal(target, folder, scorer, what, long_form))
-        if long_form is not None:
-            groups, *_ = survey([str(_joined(long_form, folder, journal))], target, scorer)
+        stack.enter_context(_journal(target, folder, scorer, what))
         tasks = divide(groups)
         parts = [part_of(task, folder) for task in tasks]
         done = [task for task, part in zip(tasks, parts, strict=True) if part.is_file()]  # complete or absent
@@ -157,13 +140,10 @@ def score_logs(
             if not allow_repeated_ids and (found := find_repeated(hash_files, parts)):
                 raise repeated(list(found)[:3], len(found))
             is_empty = not state.supply.sides["predicted"].documents
-            if long_form is not None and is_empty:
-                long_form.warn_of_nothing_found()
             if tasks and not is_empty and not state.supply.matched:
                 # What no method read was not read from the files either.
                 scorer.look_again(state, first_rows(tasks[0]))
-            front = NO_LISTS if long_form is None else NOTHING_RETRIEVED_YET
-            result = scorer.finalize_found(state, intervals=intervals, front=front)
+            result = scorer.finalize_found(state, intervals=intervals)
             output.finish()
         report(n_done, is_over=True)
     shutil.rmtree(folder)
@@ -190,50 +170,7 @@ def _unwritable(target: Path, error: OSError) -> InvalidInputError:
     )
 
 
-def _long_form(
-    logs: Sequence[str], gold: object, kmax: object, cut_offs: Sequence[GivenCutOff], scorer: ColumnarScorer
-) -> LongForm | None:
-    """Return how long logs are joined to their gold, after checking that the result can be scored."""
-    if gold is None:
-        if kmax is not None:
-            raise InvalidInputError("`kmax` cuts logs in long form. Give their `gold` too, or omit `kmax`.")
-        return None
-    if scorer.keep or scorer.by:
-        raise InvalidInputError(
-            f"`{'keep' if scorer.keep else 'by'}` needs logs with one row per query, without `gold`. Gather the rows "
-            "of each query first, or join the output to your logs."
-        )
-    if kmax is None:
-        if not all(isinstance(one, int) for one in cut_offs):
-            named = ",".join("all" if one is None else str(one) for one in cut_offs)
-            raise InvalidInputError(f"With k={named} the largest rank is unknown. Give `kmax`, such as kmax=100.")
-        kmax = max(one for one in cut_offs if isinstance(one, int))
-    long_form = LongForm(logs, find_files(gold, may_be_remote=False), check_count("kmax", kmax), scorer.document_fields)
-    joined = long_form.columns().joined
-    with errors_at(f"{logs[0]}, joined to {long_form.gold[0]}"):
-        scorer.check_schema(joined)
-    return long_form
-
-
-def _joined(long_form: LongForm, folder: Path, journal: KeyedJournal) -> Path:
-    """Return the file of the joined logs, which is made once."""
-    path, seal = folder / "joined.parquet", folder / "joined.sha256"
-    if journal.get(_JOINED) is not None and path.is_file():
-        check_seal(seal, path)
-    else:
-        long_form.join(path)
-        temporary = seal.with_suffix(".tmp")
-        temporary.write_bytes(b"")
-        seal_files(temporary, path)
-        put_in_place(temporary, seal)
-        if journal.get(_JOINED) is None:
-            journal.put(_JOINED, {})
-    return path
-
-
-def _journal(
-    target: Path, folder: Path, scorer: ColumnarScorer, files: str, long_form: LongForm | None
-) -> KeyedJournal:
+def _journal(target: Path, folder: Path, scorer: ColumnarScorer, files: str) -> KeyedJournal:
     """Open the journal that refuses to mix parts of different logs, settings or tasks."""
     settings: dict[str, object] = {"signature": scorer.signature, "keys": list(scorer.keys), "files": files}
     settings |= {
@@ -241,7 +178,6 @@ def _journal(
         "by": list(scorer.by),
         "columns": [f"{field.name}: {field.type}" for field in scorer.schema],
     }
-    settings |= {} if long_form is None else {"kmax": long_form.kmax}
     try:
         refuse_link(folder)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

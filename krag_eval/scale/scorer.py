@@ -31,7 +31,6 @@ from krag_eval.evaluation.pipeline import (
 )
 from krag_eval.evaluation.results import EvaluationResult, safe_name
 from krag_eval.matching import find_matches
-from krag_eval.matching.fronts import NO_LISTS, Front
 from krag_eval.matching.matchability import DocumentCounts, unmatchable_of
 from krag_eval.matching.remedies import sample_of
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
@@ -472,16 +471,14 @@ class ColumnarScorer:
             warn(f"{skipped} skipped: {_SHOWS}why. {state.reasons[0]}")
         return result
 
-    def finalize_found(
-        self, state: PartialState, *, intervals: bool | float, front: Front = NO_LISTS
-    ) -> EvaluationResult:
+    def finalize_found(self, state: PartialState, *, intervals: bool | float) -> EvaluationResult:
         """Do what `finalize` does; that nothing was retrieved is only reported if it was not before."""
         merged = self.merge([state])
         if not merged.n_queries:
             if merged.n_bad_rows:
                 raise InvalidInputError(f"None of {merged.n_bad_rows:,} rows can be scored. {merged.reasons[0]}")
             raise InvalidInputError("The state has no query. Score at least one query before `finalize`.")
-        merged.supply.check(self._settings, front)
+        merged.supply.check(self._settings)
         groups, signature = None, with_needs(self.signature, has_needs=merged.has_needs)
         if merged.groups is not None:
             is_single = isinstance(self._given[1]["by"], str)

@@ -74,21 +74,12 @@ def test_intervals_are_shown_where_they_are_asked_for(run: Runner) -> None:
     assert f"{low:.2f}-{high:.2f}" not in plain.out
 
 
-def test_long_logs_are_joined_to_their_gold_and_cut(command: Runner) -> None:
-    write_rows(Path("long.parquet"), [{"query_id": "q", "id": id_, "rank": n} for n, id_ in enumerate("abc")])
-    write_rows(Path("gold.parquet"), [{"query_id": "q", "id": "c"}])
-    line = "score-logs long.parquet --gold gold.parquet --workers 1 -k 3 --metrics recall --json -"
-    assert json.loads(command(f"{line} --out 1.parquet").out)["metrics"]["recall@3"] == 1
-    assert json.loads(command(f"{line} --kmax 2 --out 2.parquet").out)["metrics"]["recall@3"] == 0
-
-
 @pytest.mark.parametrize(
     ("line", "said"),
     [
         ("score-logs none.parquet --out 1.parquet", "none.parquet: no such file."),
         ("score-logs logs --out logs/0.parquet", "logs/0.parquet: exists already. Give another path, or replace it "),
         ("score-logs logs --out 1.parquet --workers 0", "`--workers` must be"),
-        ("score-logs logs --out 1.parquet --kmax 3", "`--kmax` cuts logs in long form."),
         ("score-logs logs --out 1.parquet --metrics recal", "Unknown metric 'recal'."),
         ("score-logs logs --out 1.parquet --match sound", "`--match` must be"),
         (

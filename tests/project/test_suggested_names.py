@@ -109,8 +109,6 @@ def said_of(name: str, wrong: str) -> str:
 def applied(name: str, hint: str) -> dict[str, Any] | None:
     """The arguments that a hint says to write; None if it says none."""
     if ours := re.search(r"It is called `(\w+)` here", hint):
-        if (name, ours[1]) == ("score_logs", "gold"):
-            return {"logs": "long.parquet", "gold": "gold.parquet"}
         return {ours[1]: NEEDED[name].get(ours[1], VALUES[ours[1]])}
     for pattern, arguments in ADVICE.items():
         if found := re.search(pattern, hint):
@@ -130,8 +128,6 @@ def test_each_function_that_takes_settings_is_here() -> None:
 def test_an_argument_that_is_suggested_can_be_given(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_rows(Path("texts.parquet"), [{"query_id": "q1", "actual": GOLD[0], "predicted": FOUND[0]}])
-    write_rows(Path("gold.parquet"), [{"query_id": "q1", "text": "Open at nine."}])
-    write_rows(Path("long.parquet"), [{"query_id": "q1", "text": "Open at nine.", "rank": 1}])
     tried: dict[str, dict[str, Any]] = {}
     for wrong in sorted({*ARGUMENTS, *INSTEAD} - NEEDED[name].keys()):
         arguments = applied(name, said_of(name, wrong))

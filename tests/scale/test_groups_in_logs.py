@@ -134,12 +134,6 @@ def test_columns_of_other_types_in_other_files_are_refused_before_any_work(tmp_p
     assert not list(tmp_path.glob("out.parquet*"))
 
 
-def test_logs_in_long_form_have_no_groups(tmp_path: Path) -> None:
-    logs = write(tmp_path / "logs", pa.table({"query_id": ["q"], "id": ["a"], "rank": [1], "model": ["m"]}))
-    with pytest.raises(InvalidInputError, match="`by` needs logs with one row per query, without `gold`"):
-        score_logs(logs, tmp_path / "out.parquet", gold=logs, by="model", **HOW)
-
-
 @pytest.mark.parametrize("intervals", [1.5, "yes"])
 def test_wrong_intervals_are_refused_before_a_file_is_looked_for(tmp_path: Path, intervals: Any) -> None:
     with pytest.raises(InvalidInputError, match="`intervals` must be a number between 0 and 1"):

@@ -168,14 +168,6 @@ def test_a_column_of_the_file_comes_before_that_of_its_folder(tmp_path: Path) ->
     assert pq.read_table(tmp_path / "out.parquet").column("day").to_pylist() == [7, 8, 9]
 
 
-def test_logs_in_long_form_keep_nothing(tmp_path: Path) -> None:
-    long = write_rows(tmp_path / "long.parquet", [{"query_id": "q", "id": "a", "rank": 1, "model": "m"}])
-    for name in ("keep", "by"):
-        more: dict[str, Any] = {name: "model"}
-        with pytest.raises(InvalidInputError, match=f"`{name}` needs logs with one row per query, without `gold`."):
-            score_logs(long, tmp_path / "out.parquet", gold=long, **more, **HOW)
-
-
 IDS = [[[document["id"] or "none" for document in row] for row in side] for side in (ACTUAL, PREDICTED)]
 KINDS: list[Any] = [
     pa.list_(pa.string()),

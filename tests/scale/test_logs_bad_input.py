@@ -133,7 +133,6 @@ def test_parts_of_another_scoring_are_never_mixed_in(tmp_path: Path) -> None:
     ("wrong", "told"),
     [
         ({"workers": 0}, "`workers` must be an integer of at least 1"),
-        ({"kmax": 3}, "`kmax` cuts logs in long form"),
         ({"match_method": "sound"}, "`match_method` must be one of"),
         ({"workers": 2, "normalize": lambda text: text, "match_method": "text"}, "Define functions with `def`"),
     ],
@@ -189,7 +188,7 @@ def test_an_argument_as_other_tools_call_it_is_told_before_anything_is_read(
 ) -> None:
     with pytest.raises(UnknownArgumentError) as caught:
         score_logs("nowhere", tmp_path / "out.parquet", **named)
-    assert str(caught.value).startswith(f"`score_logs` has no argument {told} It takes: logs, out, gold, kmax, k,")
+    assert str(caught.value).startswith(f"`score_logs` has no argument {told} It takes: logs, out, k,")
 
 
 def test_names_that_no_file_can_have_are_told(tmp_path: Path) -> None:

@@ -63,10 +63,6 @@ def test_rows_of_other_files_become_logs_as_the_message_says(tmp_path: Path, mon
     order = refusal("logs.any", Path("out.parquet")).rpartition("DuckDB: ")[2].rstrip(".")
     duckdb.sql(order)
     assert score_logs("logs.parquet", "out.parquet", **HOW | {"metrics": "mrr"})["mrr@2"] == 0.5
-    Path("long.any").write_text("query_id,id,rank\nq1,b,1\nq1,a,2\n")
-    duckdb.sql(refusal("long.any", Path("no.parquet")).rpartition("DuckDB: ")[2].rstrip("."))
-    gold = write_rows(tmp_path / "gold.parquet", [{"query_id": "q1", "id": "a"}])
-    assert score_logs("logs.parquet", "scored.parquet", gold=gold, **HOW | {"metrics": "mrr"})["mrr@2"] == 0.5
 
 
 class Keys(pe.KmsClient):  # type: ignore[misc]
@@ -96,7 +92,7 @@ def test_sets_runs_and_long_logs_are_told_apart_from_logs(tmp_path: Path) -> Non
     for name, hint in {
         "set": "This seems to be a question set: `krag-eval evaluate SET RUN` scores such files as they are.",
         "run": "This seems to be a run: `krag-eval evaluate SET RUN` scores such files as they are.",
-        "long": "Logs with one row per retrieved document need their `gold` too.",
+        "long": "Logs with one row per document are first grouped by query: docs/scale.md shows the query for DuckDB.",
     }.items():
         assert refusal(tmp_path / f"{name}.parquet", tmp_path / "out.parquet").endswith(hint)
 

@@ -19,8 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import ColumnarScorer, InvalidInputError, RunProgress, score_logs
-from tests.support.log_cases import WHOLE, recall_that_takes_its_time, write_logs, write_rows
-from tests.support.long_logs import random_logs
+from tests.support.log_cases import WHOLE, recall_that_takes_its_time, write_logs
 
 pytestmark = pytest.mark.full
 
@@ -139,7 +138,6 @@ ROOM = [0, 1000, 3000, 6000, 10_000, 20_000, 45_000, 120_000]
 KINDS: dict[str, dict[str, Any]] = {
     "one file": {},
     "bad rows aside": {"max_bad_rows": 500},
-    "long form": {"gold": "gold.parquet", "kmax": 5},
 }
 
 
@@ -148,13 +146,7 @@ def test_wherever_the_disk_is_full_nothing_is_reported_as_done_that_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    if kind == "long form":
-        pytest.importorskip("duckdb")
-        Path("logs").mkdir()
-        for name, rows in zip(("logs/0.parquet", "gold.parquet"), random_logs(seed=3), strict=True):
-            write_rows(Path(name), rows)
-    else:
-        write_logs(Path("logs"))
+    write_logs(Path("logs"))
     if "max_bad_rows" in KINDS[kind]:
         documents = pa.array([None] * 400, WHOLE.schema.field("actual").type)
         bad = {"query_id": [f"bad {n}" * 9 for n in range(400)], "actual": documents, "predicted": documents}

@@ -16,7 +16,6 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
-import pytest
 
 from krag_eval import (
     ColumnarScorer,
@@ -32,8 +31,7 @@ from krag_eval import (
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
 from krag_eval.datasets import EvalSet
-from tests.support.log_cases import WHOLE, write_logs, write_rows
-from tests.support.long_logs import random_logs
+from tests.support.log_cases import WHOLE, write_logs
 
 BLOCK = 4096
 KIND = JournalKind("krag_eval_verdicts", "set of verdicts")
@@ -159,14 +157,6 @@ def _make_parts(folder: Path) -> None:
     _leave_parts(lambda: _score(folder), folder / "out.parquet")
 
 
-def _make_joined(folder: Path) -> None:
-    pytest.importorskip("duckdb")
-    for name, rows in zip(("logs", "gold"), random_logs(seed=3), strict=True):
-        (folder / name).mkdir()
-        write_rows(folder / name / "0.parquet", rows)
-    _leave_parts(lambda: _score(folder, gold="gold"), folder / "out.parquet")
-
-
 def _make_groups(folder: Path) -> None:
     for day, path in enumerate(write_logs(folder / "logs", (0, 150, 300), 100)):
         (folder / "logs" / f"day={day}").mkdir()
@@ -289,9 +279,6 @@ FILES = {
     "part of a scoring of logs": Files(_make_parts, _score, (f"{PARTS}/000000.parquet",)),
     "hashes of query ids": Files(_make_parts, _score, (f"{PARTS}/000000.parquet.ids.npy",)),
     "journal of a scoring of logs": Files(_make_parts, _score, (f"{PARTS}/journal.jsonl",)),
-    "joined logs": Files(
-        _make_joined, lambda folder: _score(folder, gold="gold"), (f"{PARTS}/joined.parquet", f"{PARTS}/joined.sha256")
-    ),
     "part of a scoring by group": Files(_make_groups, _by_day, (f"{PARTS}/000000.parquet",)),
     "partial state": Files(_make_state, _state, ("state.json",)),
     "partial state by group": Files(lambda folder: _make_state(folder, "model"), _state, ("state.json",)),

@@ -178,9 +178,6 @@ def make_files() -> None:
     write_parquet("twice.parquet", pa.Table.from_pylist([LOG, LOG]))
     topics = [{**LOG, "query_id": f"q{number}", "topic": number} for number in range(40)]
     write_parquet("topics.parquet", pa.Table.from_pylist(topics))
-    found = [{"query_id": "q1", "id": one["id"], "rank": rank} for rank, one in enumerate(FOUND[0])]
-    write_parquet("long.parquet", pa.Table.from_pylist(found))
-    write_parquet("gold.parquet", pa.Table.from_pylist([{"query_id": "q1", "id": "a"}]))
     write_parquet("run.parquet", pa.Table.from_pylist(ROWS))
     write_parquet("set.parquet", pa.Table.from_pylist(SET))
     Path("gate.toml").write_text('[gate]\nrequire = ["observed(recall@5) >= 0.8"]\n', encoding="utf-8")
@@ -1258,7 +1255,6 @@ TASKS = [
             "jinja2": lambda: EVALUATED.report("page.html", force=True),
             "matplotlib": lambda: plots.plot_hits(front.build_report({"a": EVALUATED})),
             "pandas": lambda: EVALUATED.to_pandas(),
-            "duckdb": lambda: scored("long.parquet", "out.parquet", gold="gold.parquet"),
             "jsonschema": lambda: front.as_language_model(lambda prompt: "{}").ask("Hello", {"type": "object"}),
             "pytrec_eval": lambda: front.verify(SET, RUN),
         }.items()
@@ -1333,26 +1329,6 @@ TASKS = [
     # Logs
     Case(lambda **more: scored("twice.parquet", "out.parquet", **more), "allow_repeated_ids=True"),
     Case(twice(lambda **more: scored("logs.parquet", "out.parquet", **more)), "force=True"),
-    Case(lambda **more: scored("logs.parquet", "out.parquet", **more), "omit `kmax`", {"kmax": 5}),
-    Case(
-        lambda **more: scored("logs.parquet", "out.parquet", **more),
-        "Give their `gold`",
-        {"kmax": 5},
-        then=lambda text: scored("long.parquet", "out.parquet", kmax=5, **{text.split("`")[1]: "gold.parquet"}),
-    ),
-    Case(
-        lambda **more: scored("long.parquet", "out.parquet", gold="gold.parquet", k=None, **more),
-        "Give `kmax`, such as kmax=100",
-        then=lambda text: scored(
-            "long.parquet", "out.parquet", gold="gold.parquet", k=None, **eval(f"dict({text.split()[-1]})")
-        ),
-    ),
-    Case(lambda **more: scored("logs.parquet", "out.parquet", **more), "omit `gold`", {"gold": "gold.parquet"}),
-    Case(
-        lambda **more: scored("long.parquet", "out.parquet", **more),
-        "their `gold` too",
-        then=lambda text: scored("long.parquet", "out.parquet", **{text.split("`")[1]: "gold.parquet"}),
-    ),
     Case(
         lambda **more: scored("logs.parquet", "out.parquet", normalize=lambda text: text, **more),
         "workers=1",
@@ -1503,17 +1479,8 @@ COMMANDS = [
         "krag-eval evaluate SET RUN",
         fills={"SET": "set.jsonl", "RUN": "run.jsonl"},
     ),
-    Case("score-logs long.parquet --workers 1 --out out.parquet --match id", "--gold", value="gold.parquet"),
-    Case(
-        "score-logs logs.parquet --workers 1 --out out.parquet --match id --gold gold.parquet",
-        "--gold",
-        value="",
-    ),
-    Case("score-logs long.parquet --workers 1 --out new.parquet --match id --kmax 5", "--gold", value="gold.parquet"),
-    Case("score-logs long.parquet --workers 1 --out new.parquet --match id --k all --gold gold.parquet", r"--kmax \d+"),
-    Case("score-logs logs.parquet --workers 1 --out new.parquet --match id --kmax 5", "(?<=omit `)--kmax", value=""),
     Case("score-logs twice.parquet --workers 1 --out out.parquet --match id", "--allow-repeated-ids"),
-    Case("score-logs logs.parquet --workers 1 --out gold.parquet --match id", "--force"),
+    Case("score-logs logs.parquet --workers 1 --out twice.parquet --match id", "--force"),
     Case(
         "score-logs topics.parquet --workers 1 --out topics.out --match id --by topic --force",
         "--json(?= FILE)",
