@@ -191,7 +191,9 @@ def run_action(checkout: Path, api: Comments, event: dict[str, Any], **inputs: s
         files["GITHUB_OUTPUT"].write_text("")
         own = {name: filled(value, values) for name, value in step["env"].items()}
         assert "${{" not in step["run"], "a value in the script itself could be code"
-        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+        script = scratch / "step.sh"
+        script.write_text(step["run"])
+        command = [str(script) if part == "{0}" else part for part in shlex.split(step["shell"])]
         done = subprocess.run(command, cwd=checkout, env=environment | own, capture_output=True, text=True, timeout=120)
         code, text = done.returncode, text + done.stdout + done.stderr
         for line in files["GITHUB_OUTPUT"].read_text("utf-8").splitlines():
@@ -390,16 +392,78 @@ def blocks(language: str) -> list[str]:
 
 @pytest.mark.full
 def test_the_workflow_of_the_documentation_uses_inputs_that_there_are(checkout: Path, api: Comments) -> None:
-    (workflow,) = [yaml.safe_load(block) for block in blocks("yaml") if "krag-eval/krag-eval@" in block]
-    (job,) = workflow["jobs"].values()
-    assert job["permissions"]["pull-requests"] == "write"
-    (step,) = [step for step in job["steps"] if step.get("uses", "").startswith("krag-eval/")]
-    assert not step["with"].keys() - ACTION["inputs"].keys()
-    given = {name.replace("-", "_"): filled(value, {"github.base_ref": "main"}) for name, value in step["with"].items()}
-    for path in (given["evalset"], given["run"], given["policy"]):
-        (checkout / path).parent.mkdir(exist_ok=True)
-    given |= {"evalset": "set.jsonl", "run": "run.jsonl", "policy": "gate.toml", "report": "false"}
-    assert run_action(checkout, api, PULL_REQUEST, **given).outputs["status"] == "fail"
+    workflows = [yaml.safe_load(block) for block in blocks("yaml") if "krag-eval/krag-eval@" in block]
+    assert [list(workflow["jobs"]) for workflow in workflows] == [["retrieval"], ["ask", "retrieval"]]
+    for workflow in workflows:
+        job = workflow["jobs"]["retrieval"]
+        assert job["permissions"]["pull-requests"] == "write"
+        (step,) = [step for step in job["steps"] if step.get("uses", "").startswith("krag-eval/")]
+        assert not step["with"].keys() - ACTION["inputs"].keys()
+        given = {
+            name.replace("-", "_"): filled(value, {"github.base_ref": "main"}) for name, value in step["with"].items()
+        }
+        files = {"evalset": "set.jsonl", "run": "run.jsonl", "policy": "gate.toml", "report": "false"}
+        files |= {"baseline": "run.jsonl"} if "baseline" in given else {}
+        assert run_action(checkout, api, PULL_REQUEST, **given | files).outputs["status"] == "fail"
+
+
+def test_the_documented_job_that_runs_code_of_the_pull_request_has_no_secret_and_no_right_to_write() -> None:
+    for workflow in (yaml.safe_load(block) for block in blocks("yaml") if "krag-eval/krag-eval@" in block):
+        for name, job in workflow["jobs"].items():
+            runs_code = any("run" in step for step in job["steps"])
+            assert runs_code == (name == "ask")
+            if runs_code:
+                assert job["permissions"] == {"contents": "read"}
+                assert "secrets." not in yaml.safe_dump(job)
+                assert job["steps"][0]["with"] == {"persist-credentials": False}
+
+
+# What a pull request could plant: modules that Python or a library imports, settings of tools, programs.
+PLANTED = {
+    **{
+        f"{name}.py": "{write}"
+        for name in (
+            *("json", "tomllib", "typing", "re", "pathlib", "random", "secrets", "sitecustomize", "usercustomize"),
+            *("conftest", "numpy", "rich", "cyclopts", "evil", "scipy", "jinja2", "matplotlib", "site", "encodings"),
+        )
+    },
+    "krag_eval/__init__.py": "{write}",
+    "krag_eval/__main__.py": "{write}",
+    "evil.pth": "import os; {write}",
+    "pyvenv.cfg": "home = .",
+    "matplotlibrc": "backend: module://evil",
+    "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-p evil'\n",
+    "pip.conf": "[global]\nindex-url = file:///nowhere\n",
+    ".venv/bin/python": "#!/bin/sh\ntouch {canary}\n",
+    **dict.fromkeys(("git", "python", "python3", "pip"), "#!/bin/sh\ntouch {canary}\n"),
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("command", ["gate", "compare"])
+def test_nothing_that_a_pull_request_plants_runs(
+    command: str, checkout: Path, api: Comments, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    canary = tmp_path / "canary"
+    write = f"import sys; open({str(canary)!r}, 'a').write(__file__ + chr(10))"
+    for name, content in PLANTED.items():
+        path = checkout / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content.replace("{write}", write).replace("{canary}", f"'{canary}'"))
+        path.chmod(0o755)
+    probe = [sys.executable, "-c", "import json"]
+    subprocess.run(probe, cwd=checkout, check=False, capture_output=True)
+    assert canary.exists(), "the planted modules work where Python looks into the checkout"
+    canary.unlink()
+    monkeypatch.setenv("PATH", f"{checkout}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(checkout / "pip.conf"))
+    monkeypatch.setenv("MATPLOTLIBRC", str(checkout / "matplotlibrc"))
+    monkeypatch.setenv("BASH_ENV", str(checkout / "python"))
+    inputs = {"gate": GATE | {"baseline_ref": "main"}, "compare": COMPARE}[command] | {"report": "true"}
+    job = run_action(checkout, api, PULL_REQUEST, **inputs)
+    assert job.outputs["status"] == {"gate": "fail", "compare": "worse"}[command], job.text
+    assert Path(job.outputs["report"]).is_file()
+    assert not canary.exists(), canary.read_text()
 
 
 @pytest.mark.full

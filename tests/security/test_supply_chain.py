@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -137,6 +138,14 @@ def test_only_the_job_that_publishes_may_ask_for_a_token_and_it_runs_nothing_of_
     assert "environment: pypi" in publish_job
     assert "attestations: true" in publish_job
     assert "persist-credentials: false" in build_job
+
+
+def test_nothing_is_built_or_published_before_the_tests_have_passed() -> None:
+    jobs = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"]
+    orders = [step.get("run", step.get("uses", "").partition("@")[0]) for step in jobs["build"]["steps"]]
+    assert orders.index("make test") < orders.index("make build") < orders.index("actions/upload-artifact")
+    assert [key for job in jobs.values() for step in job["steps"] for key in step if key == "continue-on-error"] == []
+    assert jobs["publish"]["needs"] == "build"
 
 
 def test_the_workflow_has_no_secret_and_each_action_is_pinned_by_its_commit() -> None:
