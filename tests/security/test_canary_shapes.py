@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import html
 import json
 import logging
 import pickle
@@ -11,6 +13,7 @@ import time
 import traceback
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import pytest
 
@@ -314,6 +317,38 @@ def test_the_environment_holds_credentials_under_names_that_say_so(
 @pytest.mark.parametrize("form", [json.dumps(PASSWORD), "correct%20horse%20%22battery%22%20staple", repr(PASSWORD)])
 def test_a_value_of_the_environment_is_known_in_json_in_an_address_and_on_several_lines(form: str) -> None:
     assert "battery" not in Redactor()(f"it was {form} again")
+
+
+ENCODED = {
+    "in an address twice": quote(quote(PASSWORD, safe=""), safe=""),
+    "in a form": quote_plus(PASSWORD),
+    "in an address in small letters": quote(PASSWORD, safe="").replace("%2F", "%2f"),
+    "in HTML": html.escape(PASSWORD),
+    "in bytes": repr(PASSWORD.encode())[2:-1],
+    "in hexadecimal": PASSWORD.encode().hex(),
+    "in capitals of hexadecimal": PASSWORD.encode().hex().upper(),
+    **{f"in base64 after {n} letters": base64.b64encode(b"u" * n + PASSWORD.encode()).decode() for n in range(4)},
+    "in base64 of addresses": base64.urlsafe_b64encode(b"me:" + PASSWORD.encode()).decode(),
+    "in base64 between others": base64.b64encode(f"u:{PASSWORD}:m".encode()).decode(),
+    "wrapped": '│ correct horse "bat │\n│ tery" staple         │',
+    "wrapped with a backslash": 'correct hor\\\n    se "battery" staple',
+}
+
+
+@pytest.mark.parametrize("name", ENCODED)
+def test_a_value_of_the_environment_is_known_encoded_and_wrapped(name: str) -> None:
+    redacted = Redactor()(f"it was {ENCODED[name]} again")
+    shown = redacted.removeprefix("it was ").removesuffix(" again").replace("[key]", "")
+    assert "[key]" in redacted
+    assert len(shown) <= 8 + ENCODED[name].count("│") * 12, (
+        "no more than the letters that what stands beside it decides"
+    )
+
+
+def test_a_pair_of_parameters_that_is_a_header_loses_its_value() -> None:
+    given = {"headers": [["x-api-key", "letmein"], ("accept", "*/*")], "password": ["letmein"], "pin": 5}
+    expected = {"headers": [["x-api-key", "[key]"], ("accept", "*/*")], "password": "[key]", "pin": 5}
+    assert Redactor().of(given) == expected
 
 
 def test_looking_for_the_keys_of_a_large_object_ends() -> None:
