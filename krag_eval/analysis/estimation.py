@@ -17,8 +17,8 @@ import numpy as np
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import as_number, check_count, describe_type, one_of
 from krag_eval._utils.errors import InvalidInputError, errors_at, show, warn
-from krag_eval._utils.files.strict_json import read_jsonl
 from krag_eval._utils.formatting import number_of, one_line
+from krag_eval._utils.journal.rows import read_checked
 from krag_eval.analysis.label_audit.report import LabelKey, as_label, label_key, plain
 from krag_eval.datasets import EvalSet, Run, as_evalset
 from krag_eval.datasets.question import alternatives_in
@@ -395,7 +395,7 @@ def _rows(name: str, given: object) -> Iterator[tuple[str, str, object, object, 
                 yield f"`{name}[{query_id!r:.60}][{doc_id!r:.60}]`", str(query_id), {"id": doc_id}, label, None
         return
     if isinstance(given, (str, os.PathLike)):
-        rows: Iterable[tuple[str, Any]] = read_jsonl(given)
+        rows: Iterable[tuple[str, Any]] = read_checked(given)
     elif isinstance(given, Iterable):
         rows = ((f"`{name}[{number}]`", row) for number, row in enumerate(given))
     else:

@@ -9,8 +9,9 @@ import webbrowser
 from pathlib import Path
 
 from krag_eval._utils.errors import InvalidInputError, needing
-from krag_eval.cli.output import console
-from krag_eval.report.view import Folder, view_app
+from krag_eval._utils.formatting import number_of
+from krag_eval.cli.output import console, notes
+from krag_eval.report.view import Folder, LabelFiles, view_app
 
 
 def view(
@@ -40,7 +41,8 @@ def view(
     with _bound(port) as server:
         port = server.getsockname()[1]
         token = secrets.token_urlsafe(32)
-        app = view_app(folder, token, port)
+        files = LabelFiles(lambda said: notes().print(f"Not written: {said}", soft_wrap=True))
+        app = view_app(folder, token, port, files)
         address = f"http://127.0.0.1:{port}/{token}/"
         console().print(address, soft_wrap=True)
         if not no_browser:
@@ -49,7 +51,12 @@ def view(
             app, log_config=None, access_log=False, server_header=False, ws="none", lifespan="off",
             timeout_graceful_shutdown=1,
         )  # fmt: skip
-        uvicorn.Server(settings).run(sockets=[server])
+        try:
+            uvicorn.Server(settings).run(sockets=[server])
+        finally:
+            if files.unwritten:
+                unwritten = number_of(len(files.unwritten), "label")
+                raise InvalidInputError(f"{unwritten} not written. The last: {[*files.unwritten.values()][-1]}")
 
 
 def _bound(port: int) -> socket.socket:

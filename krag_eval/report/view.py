@@ -11,13 +11,14 @@ import hmac
 import html
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError, needing
-from krag_eval._utils.files.strict_json import parse_json, read_jsonl
+from krag_eval._utils.files.strict_json import parse_json
+from krag_eval._utils.journal.rows import read_checked
 from krag_eval._utils.version import __version__
 from krag_eval.analysis.label_audit.report import put_label
 from krag_eval.datasets import read_evalset, read_run
@@ -168,13 +169,50 @@ class _Guard:
 _FROM_HERE = ("none", "same-origin")
 
 
-def view_app(folder: Path, token: str, port: int) -> ASGIApp:
+class LabelFiles:
+    """Writes labels into files of a folder, and keeps in mind which were not written.
+
+    Args:
+        tell: What is called at once with the reason why a label was not written.
+
+    Attributes:
+        unwritten: By file, question and document: why the last label of it is not in the file.
+    """
+
+    def __init__(self, tell: Callable[[str], object] = str) -> None:
+        self.unwritten: dict[tuple[object, ...], str] = {}
+        self._tell, self._n_rows = tell, dict[Path, int]()
+
+    def put(self, path: Path, row: Mapping[str, Any]) -> int:
+        """Write a label as `put_label` does, and return how many rows the file has now.
+
+        Raises:
+            InvalidInputError: It was not written, which is told at once; or the file was removed since the last label.
+        """
+        pair = path, str(row.get("query_id")), str(row.get("document"))
+        try:
+            if self._n_rows.pop(path, 0) and not path.exists():
+                raise InvalidInputError(
+                    f"{path}: was removed, and the labels in it are gone. The page still has them: download them "
+                    "there. The next label begins a new file."
+                )
+            self._n_rows[path] = n_rows = put_label(path, row)
+        except KragEvalError as error:
+            self.unwritten[pair] = str(error)
+            self._tell(str(error))
+            raise
+        self.unwritten.pop(pair, None)
+        return n_rows
+
+
+def view_app(folder: Path, token: str, port: int, labels_of: LabelFiles | None = None) -> ASGIApp:
     """Return the application that serves a folder.
 
     Args:
         folder: The folder.
         token: What the address has to begin with.
         port: The port on 127.0.0.1, which requests have to name.
+        labels_of: Writes the labels.
 
     Raises:
         InvalidInputError: It is no folder.
@@ -186,7 +224,7 @@ def view_app(folder: Path, token: str, port: int) -> ASGIApp:
         from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse
         from starlette.routing import Mount, Route
 
-    served, building = Folder(folder), threading.Lock()
+    served, building, files_of_labels = Folder(folder), threading.Lock(), labels_of or LabelFiles()
 
     def index(_: Request) -> Response:
         style = script_and_style()[1]
@@ -221,7 +259,7 @@ def view_app(folder: Path, token: str, port: int) -> ASGIApp:
             return HTMLResponse(page, headers=_with(_SANDBOX))
         url, path = f"/{token}/labels/{found[1]}", served.path / f"labels-{found[1]}.jsonl"
         try:
-            rows = [row for _, row in read_jsonl(path)] if path.is_file() else []
+            rows = [row for _, row in read_checked(path)] if path.is_file() else []
         except KragEvalError as error:
             return PlainTextResponse(str(error), 422)
         sender = read_template("served.js")
@@ -246,7 +284,7 @@ def view_app(folder: Path, token: str, port: int) -> ASGIApp:
             row = parse_json(body.decode("utf-8"))
             if not isinstance(row, Mapping):
                 raise InvalidInputError("A label is a JSON object.")
-            n_rows = await run_in_threadpool(put_label, served.path / f"labels-{name}.jsonl", row)
+            n_rows = await run_in_threadpool(files_of_labels.put, served.path / f"labels-{name}.jsonl", row)
         except (ValueError, KragEvalError) as error:
             return PlainTextResponse(str(error), 422)
         return JSONResponse({"labels": n_rows})

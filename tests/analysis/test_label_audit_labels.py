@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from krag_eval import Document, EvalSet, InvalidInputError, Run, evaluate_run, read_evalset, write_evalset
+from krag_eval._utils.journal.rows import read_checked
 from krag_eval.analysis.label_audit.audit import audit_labels
 from krag_eval.analysis.label_audit.report import DoctorReport, apply_labels, write_queue
 from tests.support.label_audit_cases import FEES, PARCELS, REFUNDS, SHIPPING, one_question, run
@@ -255,4 +256,4 @@ def test_a_file_of_labels_that_another_process_holds_is_not_written(
     monkeypatch.setattr("krag_eval.analysis.label_audit.report.lock", lambda _: False)
     with pytest.raises(InvalidInputError, match="is being written by another process"):
         report.put_label(path, row(False, {"id": "b"}))
-    assert rows(path) == [label_]
+    assert [one for _, one in read_checked(path)] == [label_]

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,9 +21,11 @@ pytest.importorskip("starlette", reason="need the extra view")
 pytest.importorskip("uvicorn", reason="need the extra view")
 pytest.importorskip("jinja2", reason="need the extra report")
 
-from krag_eval import apply_labels, read_evalset
+from krag_eval import InvalidInputError, apply_labels, read_evalset
+from krag_eval._utils.journal.rows import read_checked
 from krag_eval.report import Report, build_report
 from krag_eval.report.sections import overview_of
+from krag_eval.report.view import LabelFiles
 from tests.support.command_line import Runner
 from tests.support.page_cases import ARABIC, KOREAN, shop
 from tests.support.view_cases import Served, fill, serving
@@ -95,7 +97,7 @@ def test_labels_replace_and_take_back_each_other_and_apply(served: Served) -> No
         {"query_id": ARABIC, "note": ""},
     ]
     assert [json.loads(served.label(row, name).text)["labels"] for row in sent] == [1, 1, 2, 3, 2, 3, 4, 5, 4]
-    assert [json.loads(line) for line in path.read_text("utf-8").splitlines()] == [sent[i] for i in (1, 2, 5, 6)]
+    assert [row for _, row in read_checked(path)] == [sent[i] for i in (1, 2, 5, 6)]
     labelled = apply_labels(read_evalset(served.folder / "set.jsonl"), path)
     assert labelled[KOREAN].notes == "왜?"
     assert [(one.id, one.grade) for one in labelled[KOREAN].gold] == [("ko-1", None), ("ko-2", 0.0), (None, None)]
@@ -132,7 +134,7 @@ def test_a_walk_from_the_list_to_a_label_in_the_file(browser: Browser, served: S
         page.locator("#krag-query textarea").fill("둘")
         page.locator("#krag-query .label-bar", has_text=re.compile("1 label and 1 note, written to labels-")).wait_for()
         path = next(served.folder.glob("labels-*.jsonl"))
-        rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        rows = [row for _, row in read_checked(path)]
         page.reload()
         assert page.locator("#krag-query [aria-pressed=true]").first.inner_text() == "This is gold"
         assert page.locator("#krag-query textarea").input_value() == "둘"
@@ -160,6 +162,62 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
         assert (process.stdout.read(), process.stderr.read()) == ("", "Stopped.\n")
+
+
+def _removed(path: Path) -> None:
+    path.unlink()
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def _replaced(path: Path) -> None:
+    path.write_text("nothing that is a label\n", encoding="utf-8")
+
+
+def _a_folder_now(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize("disturb", [_removed, _cut, _replaced, _a_folder_now])
+def test_a_label_that_is_not_written_is_told_at_once_at_the_end_and_by_the_exit_code(
+    disturb: Callable[[Path], None], tmp_path: Path
+) -> None:
+    fill(tmp_path)
+    line = [sys.executable, "-m", "krag_eval", "view", str(tmp_path), "--no-browser"]
+    first, second = ({"query_id": KOREAN, "document": {"id": id_}, "label": True} for id_ in ("ko-1", "ko-2"))
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stderr
+        port, token = re.findall(r"127\.0\.0\.1:(\d+)/([\w-]{43})/", process.stdout.readline())[0]
+        served = Served(tmp_path, int(port))
+
+        def status_of(row: dict[str, Any]) -> int:
+            body, kind = json.dumps(row).encode(), {"Content_Type": "application/json"}
+            return served.ask("labels/0123456789abcdef", "POST", body, f"/{token}/", **kind).status
+
+        assert status_of(first) == 200
+        disturb(tmp_path / "labels-0123456789abcdef.jsonl")
+        assert status_of(second) == 422
+        assert process.stderr.readline().startswith("Not written: ")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 2
+        assert "1 label not written. The last: " in process.stderr.read()
+
+
+def test_a_label_that_is_written_in_the_end_is_no_fault(tmp_path: Path) -> None:
+    told: list[str] = []
+    files, path = LabelFiles(told.append), tmp_path / "labels.jsonl"
+    row = {"query_id": "q", "document": {"id": "a"}, "label": True}
+    assert files.put(path, row) == 1
+    path.unlink()
+    with pytest.raises(InvalidInputError, match=r"was removed, and the labels in it are gone"):
+        files.put(path, row)
+    assert (len(told), len(files.unwritten)) == (1, 1)
+    assert files.put(path, row) == 1
+    assert files.unwritten == {}
 
 
 def test_what_cannot_be_served_is_said(command: Runner, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from krag_eval import EvalSet, Run, RunRow, read_evalset, write_evalset
+from krag_eval._utils.journal.rows import read_checked
 from krag_eval.report import Report, build_report
 from tests.support.command_line import Runner
 from tests.support.page_cases import ARABIC, KOREAN, from_lists, run_of, shop, write_page
@@ -172,7 +173,8 @@ def test_without_storage_labels_last_as_long_as_the_page_and_it_says_so(page: Pa
     page.goto(f"{write_page(tmp_path, shop())}#q={KOREAN}")
     press(page, "[data-rank='1']", "This is gold")
     assert "This browser does not keep them: download them before you close the page." in bar(page)
-    assert json.loads(download(page, tmp_path).read_text("utf-8")) == {
+    ((_, row),) = read_checked(download(page, tmp_path))
+    assert row == {
         "label": True,
         "query_id": KOREAN,
         "question": "배송은 얼마나 걸리나요?",

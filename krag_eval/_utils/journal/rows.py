@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import StrPath, lines_of
-from krag_eval._utils.files.strict_json import in_batches, parse_json, parse_lines
+from krag_eval._utils.files.strict_json import dump_json, in_batches, parse_json, parse_jsonl, parse_lines
 
 _SEAL = re.compile(rb', "crc": "([0-9a-f]{8})"\}$')
 _SEAL_LENGTH = len(b', "crc": "01234567"}')
+_NEARLY_SEAL = re.compile(rb', ?"[^"]{3}": ?"[^"]{8}"\}$')  # also one that was damaged
 _INNER_SEAL = re.compile(_SEAL.pattern.removesuffix(b"$"))
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
@@ -74,8 +75,35 @@ def seal(row: Mapping[str, Any]) -> bytes:
     b'{"query_id": "q1", "retrieved": [], "crc": "d6862753"}\n'
     """
     # A lone surrogate cannot be written as UTF-8; its escape can, and means the same in JSON.
-    body = _encode(row).encode("utf-8", "backslashreplace")
+    return _sealed(_encode(row).encode("utf-8", "backslashreplace"))
+
+
+def _sealed(body: bytes) -> bytes:
     return b'%b, "crc": "%08x"}\n' % (body[:-1], zlib.crc32(body))
+
+
+def with_checksum(row: Mapping[str, Any], what: str) -> str:
+    """Return the line of a row that users may read, of a file that `read_checked` reads; `what` names it in errors."""
+    return _sealed(dump_json(row, what).encode("utf-8", "backslashreplace")).decode("utf-8")
+
+
+def read_checked(path: StrPath) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the rows of a JSONL file with a checksum in each row, or in none, as people and older versions write it.
+
+    Raises:
+        InvalidInputError: A line is no JSON object, or was changed after it was written.
+    """
+    lines = [line.strip() for line in lines_of(path)]
+    has_checksums = any(map(_NEARLY_SEAL.search, lines))
+    for place, row in parse_jsonl(lines, path):
+        raw = lines[int(place.rpartition(":")[2]) - 1]
+        if has_checksums and not _is_sealed(raw):
+            raise InvalidInputError(
+                f"{place}: the checksum of the row is {'wrong' if _SEAL.search(raw) else 'missing'}: it was changed "
+                "after it was written. Restore the file, or take `crc` out of every row if the change is yours."
+            )
+        row.pop("crc", None)
+        yield place, row
 
 
 def read_lines(lines: Iterable[bytes], path: StrPath, kind: JournalKind) -> Iterator[JournalLine]:

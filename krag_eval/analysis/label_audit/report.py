@@ -15,8 +15,9 @@ from typing import Any
 from krag_eval._utils.checks import check_kind, describe_type
 from krag_eval._utils.errors import InvalidInputError, errors_at
 from krag_eval._utils.files.io import lock, write_atomically
-from krag_eval._utils.files.strict_json import dump_json, read_jsonl
+from krag_eval._utils.files.strict_json import dump_json
 from krag_eval._utils.formatting import clip, number_of, one_line
+from krag_eval._utils.journal.rows import read_checked, with_checksum
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval.datasets import EvalSet, Question, as_evalset
 from krag_eval.datasets.question import alternatives_in
@@ -334,7 +335,7 @@ def apply_labels(evalset: object, path: str | os.PathLike[str], *, id_key: str |
     questions = as_evalset(evalset)
     by_question: dict[str, dict[LabelKey, _Label]] = {}
     notes: dict[str, str] = {}
-    for place, row in read_jsonl(path):
+    for place, row in read_checked(path):
         id_key = id_key or _id_key_of(row)
         label = _read(place, row, id_key)
         if questions.get(label.query_id) is None:
@@ -369,9 +370,9 @@ def put_label(path: Path, row: Mapping[str, Any]) -> int:
     """
     label = _read("The label", row, _id_key_of(row))
     with _locked(path):
-        rows = [old for _, old in read_jsonl(path) if _pair(old) != _pair(row)] if path.exists() else []
+        rows = [old for _, old in read_checked(path) if _pair(old) != _pair(row)] if path.exists() else []
         rows += [dict(row)] if label.note or label.keeps_grade or label.grade is not None else []
-        write_atomically(path, (dump_json(one, "a label") + "\n" for one in rows))
+        write_atomically(path, (with_checksum(one, "a label") for one in rows))
     return len(rows)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError
 from krag_eval._utils.files.io import write_atomically
-from krag_eval._utils.files.strict_json import dump_json
+from krag_eval._utils.journal.rows import with_checksum
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import data_frame, json_text
 from krag_eval._utils.suggestions import key_hint
@@ -101,7 +101,7 @@ class ContextResult(ComparedByFields):
         rows = [label for row in self.rows for label in row.label_rows()]
         if not rows:
             raise InvalidInputError('The judge labelled no chunk. Ask it with metrics="context_precision".')
-        write_atomically(path, (dump_json(row, f"the label of {row['query_id']!r:.60}") + "\n" for row in rows))
+        write_atomically(path, (with_checksum(row, f"the label of {row['query_id']!r:.60}") for row in rows))
         return len(rows)
 
     def to_pandas(self) -> pd.DataFrame:

@@ -202,8 +202,18 @@ function forgetLabels() {
   for (const [key, row] of [...labels]) setLabel(key, row.document === undefined ? { ...row, note: "" } : { ...row, label: null }, true);
 }
 
+// A line with the CRC-32 of its row, as Python writes it: a change after that is noticed.
+function withChecksum(row) {
+  let crc = -1;
+  for (const byte of new TextEncoder().encode(row)) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit += 1) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+  }
+  return `${row.slice(0, -1)}, "crc": "${(~crc >>> 0).toString(16).padStart(8, "0")}"}\n`;
+}
+
 function downloadLabels() {
-  const lines = [...labels.values()].map((row) => `${JSON.stringify(row)}\n`);
+  const lines = [...labels.values()].map((row) => withChecksum(JSON.stringify(row)));
   const url = URL.createObjectURL(new Blob(lines, { type: "application/jsonl" }));
   make("a", { href: url, download: labelling.file }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
