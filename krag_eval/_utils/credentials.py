@@ -24,20 +24,20 @@ PROVIDERS = {
     ),
     rf"{_DIGIT}[A-Za-z0-9]{{20,}}": (
         "hf_ api_org_ gsk_ npm_ r8_ ghp_ gho_ ghu_ ghs_ ghr_ ntn_ whsec_ secret_ rpa_ e2b_ pnu_ pnb_ phc_ phx_ vcp_"
-        " vck_ nfp_ csk- llx- sk_ esecret_ opk_ flp_ bkua_ bb_live_ bb_test_ dckr_oat_ apify_api_ napi_ KGAT_ rubygems_"
-        " fc-"
+        " vck_ nfp_ csk- llx- sk_ esecret_ opk_ flp_ bkua_ dckr_oat_ apify_api_ napi_ KGAT_ rubygems_"
+        " fc- squ_ sqp_ sqa_ pul-"
     ),
-    rf"{_DIGIT}{_UPPER}{_LOWER}[A-Za-z0-9]{{20,}}": "up_ fw_ pat_ rnd_ ak- as- mxb_ emb_ EZAK EZTK cio",
+    rf"{_DIGIT}{_UPPER}{_LOWER}[A-Za-z0-9]{{20,}}": "up_ fw_ pat_ rnd_ ak- as- mxb_ emb_ EZAK EZTK cio dataset- ck- m0- ico-",  # noqa: E501
     r"[\w-]{20,}": (
         "pcsk_ jina_ lin_api_ lin_oauth_ github_pat_ figd_ sntrys_ sntryu_ dckr_pat_ tgp_v1_ ATATT3 ATCTT3 pscale_tkn_"
         " pscale_pw_ wandb_v1_ CCIPAT_ CLOJARS_ aio_ bce-v3/ AQVN 1//0 nvapi- EAAC EAAG APA91b y0_Ag AGE-SECRET- glsa_"
-        " glc_ rdme_"
+        " rdme_ HRKU- ATBB bb_live_ bb_test_ sha256~ tfp_"
     ),
     r"[\w.-]{16,}": (
         "glpat- gldt- glrt- glcbt- glptt- glft- glffct- glimt- glagent- glsoat- gloas- xoxa- xoxb- xoxc- xoxd- xoxe-"
         " xoxe. xoxo- xoxp- xoxr- xoxs- xapp- GOCSPX- tvly- tskey- NRAK- NRII- NRJS- PMAK- mfa. dt0c01. mlsn."
     ),
-    r"(?=[\w-]{0,64}\d)[\w+/-]{40,}": "pypi- pa- al- xai- ABSK AKCp AQ. bedrock-api-key-",
+    r"(?=[\w-]{0,64}\d)[\w+/-]{40,}": "pypi- pa- al- xai- ABSK AKCp AQ. bedrock-api-key- glc_ essu_",
     r"(?=[\w.-]{0,64}\d)[\w.-]{20,}": (
         "hvs. hvb. hvr. dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit. SG. ya29. ls__ sl."
     ),
@@ -51,15 +51,15 @@ _OTHER_KEYS = (
     r"sk-(?:[A-Za-z0-9]{20,}|\w{2,8}\*{3}[\w*]*)|pat\w{14}\.[0-9a-f]{64}|\d{8,12}:[\w-]{35}(?![\w-])"
     r"|\w{14}\.atlasv1\.[\w-]{20,}|[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}|\w{3}[78]Q~[\w.~-]{30,}"
     rf"|[0-9a-f]{{32}}\.{_DIGIT}[A-Za-z0-9]{{16}}(?![A-Za-z0-9])|[0-9a-f]{{32}}-us\d{{1,2}}(?!\d)"
-    r"|re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}|[A-Za-z0-9]{24,76}(?:JQQJ99|AZDO)[A-Za-z0-9]{4,40}"
+    r"|bot\d{8,12}:[\w-]{35}(?![\w-])|AstraCS:[\w:]{20,}|re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}|[A-Za-z0-9]{24,76}(?:JQQJ99|AZDO)[A-Za-z0-9]{4,40}"
 )
 
 # Names that stand for credentials alone: whatever follows them is one.
 NAME = (
-    r"(?:passw(?:or)?d|pass[-_ ]?(?:phrase|code|wort)|(?:(?<![A-Za-z])|(?-i:(?<=[a-z])(?=P)))(?:pwd|psw|pass)"
+    r"(?:passw(?:or)?d|pass[-_ ]?(?:phrase|code|wort)|(?:(?<![A-Za-z])|(?<=%3B)|(?<=%26)|(?-i:(?<=[a-z])(?=P)))(?:pwd|psw|pass)"  # noqa: E501
     r"|bind[-_]?pw|secret|credentials?|dsn|conn(?:ection)?[-_ ]?str(?:ing)?|(?:api|access|account|subscription|master"
     r"|admin|functions?|signing|encryption|private|auth|app(?:lication)?|storage|license|service|client|shared|query"
-    r"|search|project|write|ingest(?:ion)?|deploy|server)[-_ ]?key|(?:access|auth|refresh|session|id|security|sas|bot"
+    r"|search|instrumentation|project|write|ingest(?:ion)?|deploy|server)[-_ ]?key|(?:access|auth|refresh|session|id|security|sas|bot"  # noqa: E501
     r"|api|bearer|oauth|private|personal|deploy|user|client|app)[-_ ]?token)"
     r"(?:[-_ ]?(?:access|key|base|value|prod|dev|test|old|new|main|default|plain|text|str)(?![a-z])){0,2}"
     r"(?:[-_]?\d{1,3})?"
@@ -83,13 +83,14 @@ _NONE = (
     r"(?!\[key\]|(?:none|null|nil|true|false|undefined|str|string|bytes|required|missing|invalid|optional|any|redacted"
     r"|masked|hidden|changeme|your)(?![A-Za-z0-9])|\$[{(]|\$[A-Z]|<|\*|\.\.\.|…|%[(s{]|\{\{|\{\w{1,40}\}|x{4,}(?!\w)"
     r"|\[(?:redacted|masked|hidden|filtered)\]|(?:self|cls|config|cfg|settings|args|options|env|os|process|ctx|request)\."
+    r"|(?:\w{1,30}[_.])?(?:api_?key|token|password|passwd|secret)(?![\w-]|\s\S)"
     r"|[A-Za-z_.]{1,63}[(\[](?:[)\"'\][A-Za-z0-9_]|\Z)|(?:\w{1,20}\.)?(?:b64|base64|sha|md5|int|utf)\w{0,20}\()"
 )
 _QUOTE = r"\\{0,3}[\"'`]"
 # What wraps a value in a `repr`: `Some("`, `SecretStr('`, `Secret::new("`, `["`.
 _WRAPPER = (
     r"(?:&?(?:some|ok|just|secret\w{0,20}|password\w{0,12}|apikey|token|string|str|bytes|sensitive|masked|optional"
-    r"|credential\w{0,12})(?:::\w{1,20}|\.of|\.from_token)?\s?[({]\s?(?:value\s?[=:]\s?)?){0,2}"
+    r"|credential\w{0,12})(?:::\w{1,20}|\.of|\.from_token)?\s?[({]\s{0,12}(?:value\s?[=:]\s?)?){0,2}"
 )
 _OPEN = rf"{_WRAPPER}(?:[\[({{]\s?(?=[\"']))?(?:[bfru](?=[\"']))?(?:{_QUOTE})?"
 _IN_QUOTES = r"(?:(?<=\")[^\"\n]{4,}|(?<=')[^'\n]{4,}|(?<=`)[^`\n]{4,})"
@@ -97,7 +98,7 @@ _IN_QUOTES = r"(?:(?<=\")[^\"\n]{4,}|(?<=')[^'\n]{4,}|(?<=`)[^`\n]{4,})"
 _EAST = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 _BARE = rf"(?:[^\s\"'`,;&)}}\]<>\\│{_EAST}]|[,)}}\]](?=[A-Za-z0-9_])(?!\w{{1,40}}\s?[=:]))"
 # `name=`, `"name": `, `name'] = ` or `name%3D`, with the quote that begins the value.
-_IS = rf"(?:{_QUOTE}\]?)?(?:\s{{0,3}}(?:=[=>]?|:=|%3D)|(?<=[\"'])\s?:)\s{{0,3}}{_OPEN}"
+_IS = rf"(?:{_QUOTE})?\]?(?::\s?[a-z][\w\[\]| .]{{0,40}}(?=\s=))?(?:\s{{0,3}}(?:=[=>]?|:=|->|%3D)|(?<=[\"'])\s?:)\s{{0,3}}{_OPEN}"  # noqa: E501
 _SAYS = rf"(?:{_QUOTE})?\s?[,:=]\s?[\[(]?{_OPEN}"
 _CHARACTERS = {"a": string.ascii_letters + string.digits + "_.~*-/+", "=": "=@", ":": ":>%\"'([{"}
 # What the bytes of a text are: `a` of a key, `=` in an assignment or address, `:` after a name, or a space.
@@ -123,15 +124,15 @@ _SHAPES = {
             r"|[\w.-]{1,80}\.webhook\.office\.com|open\.(?:feishu|larksuite)\.\w{2,3}/open-apis/bot)/)[^\s\"'<>\[]+"
         ),
     ),
-    ("?", "&", "#"): (
+    ("?", "&", "#", ";"): (
         (
-            r"([?&#](?:x-(?:amz|goog)-(?:signature|credential|security-token)|sig|signature|code|jwt|key|sid|auth|session"
+            r"([?&#;](?:appid|jsessionid|x-(?:amz|goog)-(?:signature|credential|security-token)|sig|signature|code|jwt|key|sid|auth|session"
             rf"|(?:\w{{1,20}}[-_])?token|{NAME})=){_NONE}(?:(?=[^\s\"'&#]{{0,64}}\d)[^\s\"'&#]{{4,}}|[^\s\"'&#]{{16,}})"
         ),
     ),
     ("authorization", "bearer ", "basic ", "bearer%20"): (
         (
-            rf"(authorization{_SAYS}){_NONE}(?:(?:bearer|basic|token|digest|negotiate|api-?key|key|oauth)(?:\s+|%20)"
+            rf"(authorization{_SAYS}){_NONE}(?:(?:bearer|basic|token|digest|negotiate|api-?key|key|oauth)(?:\s+|%20)(?![<$])"
             rf"|[a-z][\w-]{{1,30}}\s+{_LIKE_A_KEY}|{_LIKE_A_KEY})[^\s\"',;&}}]{{4,}}"
         ),
         rf"(\b(?:bearer|basic)(?:\s+|%20))(?:{_LIKE_A_KEY}[^\s\"',;}}]{{6,}}|[^\s\"',;}}]{{20,}})",
@@ -143,7 +144,7 @@ _SHAPES = {
     ),
     # In prose a name and a colon say little, so that a word of letters is a credential only at the end.
     _NAMES: (
-        rf"({NAME}(?:{_IS}|>(?=[^\s<]{{4,999}}<))){_NONE}(?:{_IN_QUOTES}|{_BARE}{{4,}})",
+        rf"({NAME}(?:{_IS}|(?:[\"']|\s[^<>\n]{{1,99}})?>(?=[^\s<]{{4,999}}<))){_NONE}(?:{_IN_QUOTES}|{_BARE}{{4,}})",
         (
             rf"({NAME}(?:\sprovided)?\s?:\s{{0,3}}{_WRAPPER}(?:[bfru](?=[\"']))?(?:{_QUOTE})?){_NONE}(?!https?:"
             rf"|\d{{1,5}}[-a-z ]{{0,5}}\b)(?:{_IN_QUOTES}|(?=[!-~]{{0,64}}(?:\d|[!@#$%^*+=~]\w))[!#-&(-+\--:=-~]{{6,}}"
@@ -159,6 +160,18 @@ _SHAPES = {
         rf"({NAME}\s?:\s?[|>][-+]?\d?[ \t]*\n)(?:[ \t]+\S[^\n]*(?:\n|\Z))+",
         rf"({NAME}\s?[=:]\s?(?:\"\"\"|''')\\?\s?)(?:[^\"'\n]+\n?)+",
     ),
+    (" ",): (
+        rf"({NAME}\s(?:is\s(?:set\sto\s)?)?[\"'`]?){_LIKE_A_KEY}[\w+/=.~-]{{20,}}",
+        r"(\bpassword\s+(?:from\s+'[^'\n]{0,80}'\s+to\s+)?'|\bidentified(?:\s+with\s+\w{1,40})?\s+by\s+')[^'\n]{4,}",
+        r"(\brequirepass\s[\"']?|\bmachine\s\S{1,99}\s{1,9}login\s\S{1,99}\s{1,9}password\s)[^\s\"']{4,}",
+    ),
+    ("name", "key"): (
+        (
+            rf"((?:name|key)[\"']?\s?[:=]\s?[\"']?[\w.-]{{0,40}}{NAME}[\"']?,?\s{{1,20}}[\"']?(?:value|default)[\"']?\s?[:=]"
+            rf"\s?[\"']?){_NONE}(?:{_IN_QUOTES}|{_BARE}{{4,}})"
+        ),
+    ),
+    ("{",): (r"((?:pwd|password)=)\{(?=[^}\n]{0,99}[^A-Za-z_}\n])[^}\n]{4,99}\}",),
     ("auth",): (
         (
             rf"(auth\w{{0,12}}[\"']?\s?(?:[=:,]\s?)?[\[(]\s?[bfru]?[\"'][^\s\"']{{0,80}}[\"']\s?,\s?[bfru]?[\"']){_NONE}"
@@ -177,14 +190,14 @@ _SHAPES = {
     ),
     (" -", "\n-", "'-", '"-'): (
         (
-            rf"((?<![\w-])--?(?:\w{{1,20}}-){{0,2}}(?:{NAME}|token|auth)(?:[\s=]|{_QUOTE}\s?,)\s?(?:{_QUOTE})?){_NONE}"
+            rf"((?<![\w-])--?(?:\w{{1,20}}-){{0,2}}(?:{NAME}|token|auth|\w{{1,8}}pass)(?:[\s=]|{_QUOTE}\s?,)\s?(?:{_QUOTE})?){_NONE}"
             r"[^\s\"'-][^\s\"']{3,}"
         ),
         r"((?<![\w-])(?:-u|--user|--proxy-user)(?:[\s=]|[\"'],)\s?[\"']?[^\s:\"']{1,60}:)(?!\d+\b)[^\s\"'\[]{3,}",
         (
             r"(\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass|redis-cli|docker|podman|helm|sqlcmd|bcp|ldapsearch|ldapmodify"
-            r"|mongosh|mongo|mongodump|clickhouse-client|snowsql|cypher-shell|psql)\b[^\n|]{0,200}?\s-(?:[paPw]\s?|pass\s))"
-            rf"{_NONE}[\"']?(?:{_LIKE_A_KEY}|(?=\S{{0,64}}[!@#$%^*]))[^\s\"']{{4,}}"
+            r"|mongosh|mongo|mongodump|az|twine|7z|unzip|https?|clickhouse-client|snowsql|cypher-shell|psql)\b[^\n|]{0,200}?\s-(?:[paPw]\s?|pass\s))"
+            rf"(?!\w{{1,20}}://){_NONE}[\"']?(?:{_LIKE_A_KEY}|(?=\S{{0,64}}[!@#$%^*]))[^\s\"']{{4,}}"
         ),
     ),
 }

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
-from krag_eval._utils.credentials import NAME, has_long_word, is_suspicious, joined_lines, places, without
+from krag_eval._utils.credentials import NAME, is_suspicious, joined_lines, places, without
 from krag_eval._utils.objects import OfOneProcess
 
 _SHORTEST, _SHORTEST_ENCODED = 6, 8
@@ -62,9 +62,7 @@ class Redactor(OfOneProcess):
 
     def __call__(self, text: str) -> str:
         """Return the text without credentials."""
-        values = self._values
-        if "%" in text or "\\" in text or "&" in text or has_long_word(text):
-            values = [*values, *self._encoded]
+        values = [*self._values, *self._encoded]
         for value in values:
             text = text.replace(value, "[key]")
         if "\n" in text and values:  # also where a line was wrapped
@@ -180,16 +178,27 @@ def _encoded(value: str) -> Iterator[str]:
     """Yield the value as it stands in addresses, pages and headers: encoded, in base64 and hexadecimal."""
     data = value.encode(errors="replace")
     once = (quote(value, safe=""), quote(value), quote_plus(value), unquote(value))
-    escaped = (html.escape(value), repr(value)[1:-1], repr(data)[2:-1], json.dumps(value, ensure_ascii=False)[1:-1])
+    plain = (html.escape(value), repr(value)[1:-1], repr(data)[2:-1], json.dumps(value, ensure_ascii=False)[1:-1])
+    escaped = [
+        *plain,
+        *(json.dumps(one)[1:-1] for one in plain),
+        json.dumps(value)[1:-1].replace("/", r"\/"),
+        "".join(f"\\u{ord(letter):04x}" for letter in value),
+        value.encode("ascii", "xmlcharrefreplace").decode(),
+    ]
     for form in (*once, *(quote(one, safe="") for one in once), *escaped):
         if len(form) >= _SHORTEST:
             yield from (form, re.sub("%..", lambda found: found[0].lower(), form))
     if len(data) >= _SHORTEST_ENCODED:
-        yield from (data.hex(), data.hex().upper(), data.hex(" "), data.hex(":"))
+        yield from (one for by in ("", " ", ":") for one in (_hex(data, by), _hex(data, by).upper()))
         for before in range(3):  # wherever it stands in what was encoded, the letters that it alone decides
             letters = base64.b64encode(bytes(before) + data).rstrip(b"=").decode()
             letters = letters[(0, 2, 3)[before] : len(letters) - ((before + len(data)) % 3 > 0)]
             yield from (letters, letters.replace("+", "-").replace("/", "_"))
+
+
+def _hex(data: bytes, by: str) -> str:
+    return data.hex(by) if by else data.hex()
 
 
 def _longest_first(values: Iterable[str]) -> list[str]:
