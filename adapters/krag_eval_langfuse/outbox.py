@@ -386,7 +386,14 @@ class ScoreFile:
                 self._connection.execute("SELECT count(*) FROM scores").fetchone()
             except sqlite3.Error:
                 self._connection, self.n_lost = _in_memory(), self._n_known
-            connection.close()  # SQLite leaves a file alone that is not its own any longer
+            # SQLite leaves a file alone that is not its own any longer. It puts its log into one that is only cut,
+            # unless another connection reads it.
+            with contextlib.ExitStack() as stack:
+                with contextlib.suppress(sqlite3.Error):
+                    reader = sqlite3.connect(f"{self.place.as_uri()}?mode=ro", uri=True)
+                    stack.callback(reader.close)
+                    reader.execute("SELECT 1 FROM scores").fetchone()
+                connection.close()
         self.release()
         _LOG.warning("krag_eval: %s", self.describe_fault())
 
@@ -427,6 +434,9 @@ class ScoreFile:
                 yield self._connect(mode)
             except sqlite3.Error as error:
                 raise self._unusable(error) from error
+            for end in ("-wal", "-shm"):  # they appear when the file is read or written
+                if end not in self._seen and (new := _stat_of(Path(f"{self.place}{end}"))) is not None:
+                    self._seen[end] = new
 
     def _connect(self, mode: str = "rw") -> sqlite3.Connection:
         if self._connection is None:

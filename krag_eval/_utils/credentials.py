@@ -27,7 +27,9 @@ PROVIDERS = {
         " vck_ nfp_ csk- llx- sk_ esecret_ opk_ flp_ bkua_ dckr_oat_ apify_api_ napi_ KGAT_ rubygems_"
         " fc- squ_ sqp_ sqa_ pul-"
     ),
-    rf"{_DIGIT}{_UPPER}{_LOWER}[A-Za-z0-9]{{20,}}": "up_ fw_ pat_ rnd_ ak- as- mxb_ emb_ EZAK EZTK cio dataset- ck- m0- ico-",  # noqa: E501
+    rf"{_DIGIT}{_UPPER}{_LOWER}[A-Za-z0-9]{{20,}}": (
+        "up_ fw_ pat_ rnd_ ak- as- mxb_ emb_ EZAK EZTK cio dataset- ck- m0- ico-"
+    ),
     r"[\w-]{20,}": (
         "pcsk_ jina_ lin_api_ lin_oauth_ github_pat_ figd_ sntrys_ sntryu_ dckr_pat_ tgp_v1_ ATATT3 ATCTT3 pscale_tkn_"
         " pscale_pw_ wandb_v1_ CCIPAT_ CLOJARS_ aio_ bce-v3/ AQVN 1//0 nvapi- EAAC EAAG APA91b y0_Ag AGE-SECRET- glsa_"
@@ -51,15 +53,18 @@ _OTHER_KEYS = (
     r"sk-(?:[A-Za-z0-9]{20,}|\w{2,8}\*{3}[\w*]*)|pat\w{14}\.[0-9a-f]{64}|\d{8,12}:[\w-]{35}(?![\w-])"
     r"|\w{14}\.atlasv1\.[\w-]{20,}|[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}|\w{3}[78]Q~[\w.~-]{30,}"
     rf"|[0-9a-f]{{32}}\.{_DIGIT}[A-Za-z0-9]{{16}}(?![A-Za-z0-9])|[0-9a-f]{{32}}-us\d{{1,2}}(?!\d)"
-    r"|bot\d{8,12}:[\w-]{35}(?![\w-])|AstraCS:[\w:]{20,}|re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}|[A-Za-z0-9]{24,76}(?:JQQJ99|AZDO)[A-Za-z0-9]{4,40}"
+    r"|bot\d{8,12}:[\w-]{35}(?![\w-])|AstraCS:[\w:]{20,}|re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}"
+    r"|[A-Za-z0-9]{24,76}(?:JQQJ99|AZDO)[A-Za-z0-9]{4,40}"
 )
 
 # Names that stand for credentials alone: whatever follows them is one.
 NAME = (
-    r"(?:passw(?:or)?d|pass[-_ ]?(?:phrase|code|wort)|(?:(?<![A-Za-z])|(?<=%3B)|(?<=%26)|(?-i:(?<=[a-z])(?=P)))(?:pwd|psw|pass)"  # noqa: E501
+    r"(?:passw(?:or)?d|pass[-_ ]?(?:phrase|code|wort)"
+    r"|(?:(?<![A-Za-z])|(?<=%3B)|(?<=%26)|(?-i:(?<=[a-z])(?=P)))(?:pwd|psw|pass)"
     r"|bind[-_]?pw|secret|credentials?|dsn|conn(?:ection)?[-_ ]?str(?:ing)?|(?:api|access|account|subscription|master"
     r"|admin|functions?|signing|encryption|private|auth|app(?:lication)?|storage|license|service|client|shared|query"
-    r"|search|instrumentation|project|write|ingest(?:ion)?|deploy|server)[-_ ]?key|(?:access|auth|refresh|session|id|security|sas|bot"  # noqa: E501
+    r"|search|instrumentation|project|write|ingest(?:ion)?|deploy|server)[-_ ]?key"
+    r"|(?:access|auth|refresh|session|id|security|sas|bot"
     r"|api|bearer|oauth|private|personal|deploy|user|client|app)[-_ ]?token)"
     r"(?:[-_ ]?(?:access|key|base|value|prod|dev|test|old|new|main|default|plain|text|str)(?![a-z])){0,2}"
     r"(?:[-_]?\d{1,3})?"
@@ -98,7 +103,10 @@ _IN_QUOTES = r"(?:(?<=\")[^\"\n]{4,}|(?<=')[^'\n]{4,}|(?<=`)[^`\n]{4,})"
 _EAST = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
 _BARE = rf"(?:[^\s\"'`,;&)}}\]<>\\│{_EAST}]|[,)}}\]](?=[A-Za-z0-9_])(?!\w{{1,40}}\s?[=:]))"
 # `name=`, `"name": `, `name'] = ` or `name%3D`, with the quote that begins the value.
-_IS = rf"(?:{_QUOTE})?\]?(?::\s?[a-z][\w\[\]| .]{{0,40}}(?=\s=))?(?:\s{{0,3}}(?:=[=>]?|:=|->|%3D)|(?<=[\"'])\s?:)\s{{0,3}}{_OPEN}"  # noqa: E501
+_IS = (
+    rf"(?:{_QUOTE})?\]?(?::\s?[a-z][\w\[\]| .]{{0,40}}(?=\s=))?"
+    rf"(?:\s{{0,3}}(?:=[=>]?|:=|->|%3D)|(?<=[\"'])\s?:)\s{{0,3}}{_OPEN}"
+)
 _SAYS = rf"(?:{_QUOTE})?\s?[,:=]\s?[\[(]?{_OPEN}"
 _CHARACTERS = {"a": string.ascii_letters + string.digits + "_.~*-/+", "=": "=@", ":": ":>%\"'([{"}
 # What the bytes of a text are: `a` of a key, `=` in an assignment or address, `:` after a name, or a space.
@@ -106,7 +114,25 @@ _KINDS = bytes(
     next((ord(kind) for kind, chars in _CHARACTERS.items() if chr(code) in chars), 32) for code in range(256)
 )
 _NAMES = ("=", ":", ">", "%3d", "',", '",', "(")
-_ABROAD = (":", "=", " ")
+_ABROAD = (
+    *(
+        "비밀번호",
+        "패스워드",
+        "암호",
+        "비번",
+        "토큰",
+        "시크릿",
+        "키",
+        "密",
+        "口令",
+        "秘",
+        "令牌",
+        "パスワード",
+        "暗証番号",
+    ),
+    *("トークン", "シークレット", "キー", "парол", "токен", "секрет", "ключ", "contraseña", "senha", "mot de passe"),
+    "kennwort",
+)
 KEY_FORM = (
     "(?<![A-Za-z0-9])(?:"
     + "|".join(f"(?:{'|'.join(map(re.escape, begins.split()))}){rest}" for rest, begins in PROVIDERS.items())
@@ -126,13 +152,15 @@ _SHAPES = {
     ),
     ("?", "&", "#", ";"): (
         (
-            r"([?&#;](?:appid|jsessionid|x-(?:amz|goog)-(?:signature|credential|security-token)|sig|signature|code|jwt|key|sid|auth|session"
+            r"([?&#;](?:appid|jsessionid|x-(?:amz|goog)-(?:signature|credential|security-token)"
+            r"|sig|signature|code|jwt|key|sid|auth|session"
             rf"|(?:\w{{1,20}}[-_])?token|{NAME})=){_NONE}(?:(?=[^\s\"'&#]{{0,64}}\d)[^\s\"'&#]{{4,}}|[^\s\"'&#]{{16,}})"
         ),
     ),
     ("authorization", "bearer ", "basic ", "bearer%20"): (
         (
-            rf"(authorization{_SAYS}){_NONE}(?:(?:bearer|basic|token|digest|negotiate|api-?key|key|oauth)(?:\s+|%20)(?![<$])"
+            rf"(authorization{_SAYS}){_NONE}"
+            r"(?:(?:bearer|basic|token|digest|negotiate|api-?key|key|oauth)(?:\s+|%20)(?![<$])"
             rf"|[a-z][\w-]{{1,30}}\s+{_LIKE_A_KEY}|{_LIKE_A_KEY})[^\s\"',;&}}]{{4,}}"
         ),
         rf"(\b(?:bearer|basic)(?:\s+|%20))(?:{_LIKE_A_KEY}[^\s\"',;}}]{{6,}}|[^\s\"',;}}]{{20,}})",
@@ -160,15 +188,16 @@ _SHAPES = {
         rf"({NAME}\s?:\s?[|>][-+]?\d?[ \t]*\n)(?:[ \t]+\S[^\n]*(?:\n|\Z))+",
         rf"({NAME}\s?[=:]\s?(?:\"\"\"|''')\\?\s?)(?:[^\"'\n]+\n?)+",
     ),
-    (" ",): (
+    # A name and a value with nothing but words between them.
+    ("key ", "token ", "secret ", "password ", "identified", "requirepass", "machine "): (
         rf"({NAME}\s(?:is\s(?:set\sto\s)?)?[\"'`]?){_LIKE_A_KEY}[\w+/=.~-]{{20,}}",
         r"(\bpassword\s+(?:from\s+'[^'\n]{0,80}'\s+to\s+)?'|\bidentified(?:\s+with\s+\w{1,40})?\s+by\s+')[^'\n]{4,}",
         r"(\brequirepass\s[\"']?|\bmachine\s\S{1,99}\s{1,9}login\s\S{1,99}\s{1,9}password\s)[^\s\"']{4,}",
     ),
     ("name", "key"): (
         (
-            rf"((?:name|key)[\"']?\s?[:=]\s?[\"']?[\w.-]{{0,40}}{NAME}[\"']?,?\s{{1,20}}[\"']?(?:value|default)[\"']?\s?[:=]"
-            rf"\s?[\"']?){_NONE}(?:{_IN_QUOTES}|{_BARE}{{4,}})"
+            rf"((?:name|key)[\"']?\s?[:=]\s?[\"']?[\w.-]{{0,40}}{NAME}[\"']?,?\s{{1,20}}"
+            rf"[\"']?(?:value|default)[\"']?\s?[:=]\s?[\"']?){_NONE}(?:{_IN_QUOTES}|{_BARE}{{4,}})"
         ),
     ),
     ("{",): (r"((?:pwd|password)=)\{(?=[^}\n]{0,99}[^A-Za-z_}\n])[^}\n]{4,99}\}",),
@@ -190,13 +219,15 @@ _SHAPES = {
     ),
     (" -", "\n-", "'-", '"-'): (
         (
-            rf"((?<![\w-])--?(?:\w{{1,20}}-){{0,2}}(?:{NAME}|token|auth|\w{{1,8}}pass)(?:[\s=]|{_QUOTE}\s?,)\s?(?:{_QUOTE})?){_NONE}"
+            rf"((?<![\w-])--?(?:\w{{1,20}}-){{0,2}}(?:{NAME}|token|auth|\w{{1,8}}pass)"
+            rf"(?:[\s=]|{_QUOTE}\s?,)\s?(?:{_QUOTE})?){_NONE}"
             r"[^\s\"'-][^\s\"']{3,}"
         ),
         r"((?<![\w-])(?:-u|--user|--proxy-user)(?:[\s=]|[\"'],)\s?[\"']?[^\s:\"']{1,60}:)(?!\d+\b)[^\s\"'\[]{3,}",
         (
             r"(\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass|redis-cli|docker|podman|helm|sqlcmd|bcp|ldapsearch|ldapmodify"
-            r"|mongosh|mongo|mongodump|az|twine|7z|unzip|https?|clickhouse-client|snowsql|cypher-shell|psql)\b[^\n|]{0,200}?\s-(?:[paPw]\s?|pass\s))"
+            r"|mongosh|mongo|mongodump|az|twine|7z|unzip|https?|clickhouse-client|snowsql|cypher-shell|psql)\b"
+            r"[^\n|]{0,200}?\s-(?:[paPw]\s?|pass\s))"
             rf"(?!\w{{1,20}}://){_NONE}[\"']?(?:{_LIKE_A_KEY}|(?=\S{{0,64}}[!@#$%^*]))[^\s\"']{{4,}}"
         ),
     ),
@@ -211,7 +242,7 @@ _VALUE_OF = re.compile(
 _ABROAD_VALUE = re.compile(rf"(?:{_FOREIGN}|{_WEAK_FOREIGN})[은는이가을를]?\s{{0,2}}[=:]?\s{{0,2}}[!-~]")
 _LONG_WORD = b"a" * 16
 # What a text has with a credential that is no long word and needs no `=`, `@` or colon.
-_SIGNS = (" -", "\n-", "private key", "bearer ", "basic ", "authorization")
+_SIGNS = (" -", "\n-", "private key", "bearer ", "basic ", "authorization", "password ", "identified", "requirepass")
 _WIDE = str.maketrans(
     {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
     | dict.fromkeys(map(ord, "「」『』“”„«»"), '"')
@@ -280,7 +311,7 @@ def _places(text: str) -> Iterator[Place]:
     for signs, patterns in shapes():
         if not any(map(lower.__contains__, signs)):
             continue
-        if (signs is _NAMES and not _VALUE_OF.search(lower)) or (signs is _ABROAD and not _ABROAD_VALUE.search(lower)):
+        if signs is _NAMES and not _VALUE_OF.search(lower):
             continue
         for pattern in patterns:
             yield from ((found.end(1), found.end(), "[key]") for found in pattern.finditer(text))

@@ -58,7 +58,7 @@ class Redactor(OfOneProcess):
         self._clean, self._clean_names = set[str](), set[str]()
         self._values = _longest_first(form for value in found for form in _forms(value))
         self._encoded = _longest_first({form for value in found for form in _encoded(value)} - set(self._values))
-        self._plain = [value for value in self._values if not is_suspicious(value)]
+        self._plain = [value for value in (*self._values, *self._encoded) if not is_suspicious(value)]
 
     def __call__(self, text: str) -> str:
         """Return the text without credentials."""

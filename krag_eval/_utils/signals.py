@@ -48,6 +48,13 @@ def exit_codes() -> Iterator[None]:
         sys.exit(PIPE_CLOSED)
 
 
+def is_interruption(error: BaseException | None) -> bool:
+    """Whether Ctrl+C is behind an error: what is imported at that moment may raise another one for it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def _handle(handler: signal._HANDLER) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as for what a shell starts in the background

@@ -13,7 +13,7 @@ from typing import TextIO
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError, KragEvalWarning, MissingDependencyError
 from krag_eval._utils.formatting import escape_controls
-from krag_eval._utils.signals import PIPE_CLOSED, exit_codes, interruptible
+from krag_eval._utils.signals import INTERRUPTED, PIPE_CLOSED, exit_codes, interruptible, is_interruption
 from krag_eval._utils.version import __version__
 from krag_eval.cli.wording import as_typed
 
@@ -51,7 +51,10 @@ def main() -> None:
     except KragEvalError as error:
         _say(f"{type(error).__name__}: {as_typed(str(error))}", is_line=True)
         sys.exit(2)
-    except Exception:  # noqa: BLE001 - Python would exit with 1, by which a gate says that it fails
+    except Exception as error:  # noqa: BLE001 - Python would exit with 1, by which a gate says that it fails
+        if is_interruption(error):
+            _say("Stopped.")
+            sys.exit(INTERRUPTED)
         import traceback
 
         from krag_eval._utils.redaction import redact

@@ -179,7 +179,7 @@ class LabelFiles:
         unwritten: By file, question and document: why the last label of it is not in the file.
     """
 
-    def __init__(self, tell: Callable[[str], object] = str) -> None:
+    def __init__(self, tell: Callable[[str], object] | None = None) -> None:
         self.unwritten: dict[tuple[object, ...], str] = {}
         self._tell, self._n_rows = tell, dict[Path, int]()
 
@@ -199,7 +199,8 @@ class LabelFiles:
             self._n_rows[path] = n_rows = put_label(path, row)
         except KragEvalError as error:
             self.unwritten[pair] = str(error)
-            self._tell(str(error))
+            if self._tell is not None:
+                self._tell(str(error))
             raise
         self.unwritten.pop(pair, None)
         return n_rows

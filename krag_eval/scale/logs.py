@@ -62,10 +62,9 @@ def score_logs(
     """Score Parquet files of any size; a process holds some thousand queries in memory. Needs pyarrow (extra `arrow`).
 
     The files have one row per query, with the columns that `ColumnarScorer` reads; docs/scale.md shows how DuckDB or
-    Polars groups logs that have one row per document. Their row groups are distributed
-    over processes; a killed process is replaced, and its work repeated. Finished parts are saved beside `out`, in the
-    folder `out` + `.parts`: if the scoring is stopped or killed, the same call resumes it. The numbers are those of
-    `evaluate`, to the last bit.
+    Polars groups logs that have one row per document. Their row groups are distributed over processes; a killed process
+    is replaced, and its work repeated. Finished parts are saved beside `out`, in the folder `out` + `.parts`: if the
+    scoring is stopped or killed, the same call resumes it. The numbers are those of `evaluate`, to the last bit.
 
     Args:
         logs: A path, a pattern such as `"logs/*.parquet"`, a folder, an address that Arrow can open (`s3://`, `gs://`),

@@ -472,7 +472,7 @@ class ColumnarScorer:
         return result
 
     def finalize_found(self, state: PartialState, *, intervals: bool | float) -> EvaluationResult:
-        """Do what `finalize` does; that nothing was retrieved is only reported if it was not before."""
+        """Do what `finalize` does, whose bad rows were looked at before."""
         merged = self.merge([state])
         if not merged.n_queries:
             if merged.n_bad_rows:

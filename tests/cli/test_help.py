@@ -171,7 +171,7 @@ def test_many_options_are_in_groups_and_flags_have_no_type() -> None:
         ("evaluate a.jsonl b.jsonl --match id,cont", ["id,containment"]),
         ("evaluate a.jsonl b.jsonl --metrics recall,nd", ["recall,ndcg"]),
         ("compare a.jsonl b.jsonl --metrics al", ["all", "alpha_ndcg"]),
-        ("convert a.csv b --to sq", ["squad", "squad_spans"]),
+        ("convert a.csv b --to sq", ["squad"]),
         ("validate a.csv --from b", ["beir"]),
         ("report a.jsonl b.jsonl --format h", ["html"]),
         ("evaluate a.jsonl b.jsonl --level d", ["document"]),

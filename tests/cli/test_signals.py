@@ -168,3 +168,20 @@ def test_the_command_handles_signals_before_it_imports_anything_else() -> None:
         pytest.skip("needs pyproject.toml, which a wheel lacks")
     scripts = tomllib.loads(path.read_text(encoding="utf-8"))["project"]["scripts"]
     assert scripts == {"krag-eval": "krag_eval.__main__:main"}
+
+
+@pytest.mark.parametrize("error", ["RuntimeError('cannot load')", "ImportError('cannot load')"])
+def test_an_error_that_an_interrupted_import_raises_is_an_interruption(error: str) -> None:
+    code = (
+        "import sys; sys.argv = ['krag-eval', 'validate', 'x']\n"
+        "import krag_eval.cli\n"
+        "def fail(app):\n"
+        "    try:\n"
+        "        raise KeyboardInterrupt\n"
+        "    finally:\n"
+        f"        raise {error}\n"
+        "krag_eval.cli._run = fail\n"
+        "krag_eval.cli.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "Stopped.\n")

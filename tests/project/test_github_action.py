@@ -433,7 +433,7 @@ PLANTED = {
     "pyvenv.cfg": "home = .",
     "matplotlibrc": "backend: module://evil",
     "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-p evil'\n",
-    "pip.conf": "[global]\nindex-url = file:///nowhere\n",
+    "pip.conf": "[global]\nno-index = true\n",
     ".venv/bin/python": "#!/bin/sh\ntouch {canary}\n",
     **dict.fromkeys(("git", "python", "python3", "pip"), "#!/bin/sh\ntouch {canary}\n"),
 }

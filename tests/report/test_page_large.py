@@ -72,7 +72,9 @@ def test_an_error_of_many_lines_leaves_room_for_the_documents(page: Page, tmp_pa
     run = Run.of("only", [RunRow(query_id="q", error="Traceback: a line of it\n" * 5000)])
     page.goto(write_page(tmp_path, build_report({"only": run}, EvalSet([{"id": "q", "gold": [{"id": "a"}]}]))) + "#q=q")
     assert page.evaluate("document.querySelector('#krag-query .notice').offsetHeight") < 250
-    assert page.locator("#krag-query .notice").inner_text().count("Traceback") == 5000
+    notice = page.locator("#krag-query .notice").inner_text()
+    assert notice.count("Traceback") > 300
+    assert "characters left out" in notice
 
 
 def test_an_id_has_as_much_room_as_it_needs_where_there_is_any(page: Page, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from krag_eval._utils.files.strict_json import dump_json, in_batches, parse_json
 
 _SEAL = re.compile(rb', "crc": "([0-9a-f]{8})"\}$')
 _SEAL_LENGTH = len(b', "crc": "01234567"}')
-_NEARLY_SEAL = re.compile(rb', ?"[^"]{3}": ?"[^"]{8}"\}$')  # also one that was damaged
+_NEARLY_SEAL = re.compile(rb', ?"(?:crc": ?"[^"]{8}|[^"]{3}": ?"[0-9a-f]{8})"\}$')  # also one that was damaged
 _INNER_SEAL = re.compile(_SEAL.pattern.removesuffix(b"$"))
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
@@ -84,7 +84,8 @@ def _sealed(body: bytes) -> bytes:
 
 def with_checksum(row: Mapping[str, Any], what: str) -> str:
     """Return the line of a row that users may read, of a file that `read_checked` reads; `what` names it in errors."""
-    return _sealed(dump_json(row, what).encode("utf-8", "backslashreplace")).decode("utf-8")
+    own = {name: value for name, value in row.items() if name != "crc"}
+    return _sealed(dump_json(own, what).encode("utf-8", "backslashreplace")).decode("utf-8")
 
 
 def read_checked(path: StrPath) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -93,7 +94,7 @@ def read_checked(path: StrPath) -> Iterator[tuple[str, dict[str, Any]]]:
     Raises:
         InvalidInputError: A line is no JSON object, or was changed after it was written.
     """
-    lines = [line.strip() for line in lines_of(path)]
+    lines = [line.removeprefix(b"\xef\xbb\xbf").strip() for line in lines_of(path)]
     has_checksums = any(map(_NEARLY_SEAL.search, lines))
     for place, row in parse_jsonl(lines, path):
         raw = lines[int(place.rpartition(":")[2]) - 1]

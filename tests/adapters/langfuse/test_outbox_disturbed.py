@@ -148,6 +148,13 @@ def test_wire_a_handler_says_at_the_end_how_many_scores_are_not_kept(
     run(handler)
     GONE[fault](path)
     assert not handler.flush(0.2)
+    if fault in ("cut in half", "overwritten"):  # every score is in the log so far, from which SQLite mends the file
+        with pytest.warns(KragEvalWarning, match="Nothing is lost"):
+            handler.close(0.2)
+        file = ScoreFile(path)
+        assert file.n_waiting() == N_SCORES
+        file.close()
+        return
     with pytest.warns(KragEvalWarning, match="while it was used, and nothing more is written to it") as told:
         handler.close(0.2)
     counts = [int(word) for one in told for word in str(one.message).split() if word.isdecimal()]
