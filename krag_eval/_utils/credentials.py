@@ -101,6 +101,8 @@ _OPEN = rf"{_WRAPPER}(?:[\[({{]\s?(?=[\"']))?(?:[bfru](?=[\"']))?(?:{_QUOTE})?"
 _IN_QUOTES = r"(?:(?<=\")[^\"\n]{4,}|(?<=')[^'\n]{4,}|(?<=`)[^`\n]{4,})"
 # An unquoted value ends where ideographs, kana or Hangul begin, which stand beside it without a space.
 _EAST = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3"
+# In prose, it ends before a bracket with a remark in another script.
+_PRINTED = r"(?:[!#-&)-+\--:=-~]|\((?=[!-~]))"
 _BARE = rf"(?:[^\s\"'`,;&)}}\]<>\\│{_EAST}]|[,)}}\]](?=[A-Za-z0-9_])(?!\w{{1,40}}\s?[=:]))"
 # `name=`, `"name": `, `name'] = ` or `name%3D`, with the quote that begins the value.
 _IS = (
@@ -175,7 +177,7 @@ _SHAPES = {
         rf"({NAME}(?:{_IS}|(?:[\"']|\s[^<>\n]{{1,99}})?>(?=[^\s<]{{4,999}}<))){_NONE}(?:{_IN_QUOTES}|{_BARE}{{4,}})",
         (
             rf"({NAME}(?:\sprovided)?\s?:\s{{0,3}}{_WRAPPER}(?:[bfru](?=[\"']))?(?:{_QUOTE})?){_NONE}(?!https?:"
-            rf"|\d{{1,5}}[-a-z ]{{0,5}}\b)(?:{_IN_QUOTES}|(?=[!-~]{{0,64}}(?:\d|[!@#$%^*+=~]\w))[!#-&(-+\--:=-~]{{6,}}"
+            rf"|\d{{1,5}}[-a-z ]{{0,5}}\b)(?:{_IN_QUOTES}|(?=[!-~]{{0,64}}(?:\d|[!@#$%^*+=~]\w)){_PRINTED}{{6,}}"
             r"|[a-z]{6,}(?=[,;)}\]]|\Z))"
         ),
         rf"({_WEAK_NAME}{_IS}){_NONE}{_LIKE_A_KEY}(?:{_IN_QUOTES}|{_BARE}{{6,}})",
@@ -190,7 +192,7 @@ _SHAPES = {
     ),
     # A name and a value with nothing but words between them.
     ("key ", "token ", "secret ", "password ", "identified", "requirepass", "machine "): (
-        rf"({NAME}\s(?:is\s(?:set\sto\s)?)?[\"'`]?){_LIKE_A_KEY}[\w+/=.~-]{{20,}}",
+        rf"({NAME}\s(?:(?:is|was)\s(?:set\sto\s)?)?[\"'`]?){_LIKE_A_KEY}[\w+/=.~-]{{20,}}",
         r"(\bpassword\s+(?:from\s+'[^'\n]{0,80}'\s+to\s+)?'|\bidentified(?:\s+with\s+\w{1,40})?\s+by\s+')[^'\n]{4,}",
         r"(\brequirepass\s[\"']?|\bmachine\s\S{1,99}\s{1,9}login\s\S{1,99}\s{1,9}password\s)[^\s\"']{4,}",
     ),
@@ -210,11 +212,13 @@ _SHAPES = {
     _ABROAD: (
         (
             rf"((?:{_FOREIGN})[은는이가을를]?\s{{0,2}}[=:]?\s{{0,2}}{_OPEN}){_NONE}(?!\d{{1,5}}(?![!-~]))"
-            r"(?=[!-~]{0,64}(?:\d|[!@#$%^*+=~]\w))[!#-&(-+\--:=-~]{4,}"
+            r"(?=[!-~]{0,64}(?:\d|[!@#$%^*+=~]\w))"
+            rf"{_PRINTED}{{4,}}"
         ),
         (
             rf"((?:{_WEAK_FOREIGN})[은는이가을를]?\s{{0,2}}[=:]?\s{{0,2}}{_OPEN}){_NONE}(?=[!-~]{{0,64}}\d)"
-            r"(?=[!-~]{0,64}[A-Za-z])[!#-&(-+\--:=-~]{8,}"
+            r"(?=[!-~]{0,64}[A-Za-z])"
+            rf"{_PRINTED}{{8,}}"
         ),
     ),
     (" -", "\n-", "'-", '"-'): (
