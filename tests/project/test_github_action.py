@@ -175,7 +175,7 @@ def run_action(checkout: Path, api: Comments, event: dict[str, Any], **inputs: s
         **{name: value for name, value in os.environ.items() if not name.startswith("GITHUB_")},
         **{name: str(file) for name, file in files.items()},
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'adapters'}",
+        "PYTHONPATH": os.pathsep.join([os.environ.get("PYTHONPATH", ""), str(ROOT), str(ROOT / "adapters")]).strip(":"),
         "RUNNER_TEMP": str(scratch),
         "GITHUB_ACTION_PATH": str(ROOT),
         "GITHUB_API_URL": api.address,
@@ -459,6 +459,7 @@ def test_nothing_that_a_pull_request_plants_runs(
     monkeypatch.setenv("PIP_CONFIG_FILE", str(checkout / "pip.conf"))
     monkeypatch.setenv("MATPLOTLIBRC", str(checkout / "matplotlibrc"))
     monkeypatch.setenv("BASH_ENV", str(checkout / "python"))
+    monkeypatch.setenv("PYTHONPATH", str(checkout))  # as an earlier step may have left it
     inputs = {"gate": GATE | {"baseline_ref": "main"}, "compare": COMPARE}[command] | {"report": "true"}
     job = run_action(checkout, api, PULL_REQUEST, **inputs)
     assert job.outputs["status"] == {"gate": "fail", "compare": "worse"}[command], job.text
