@@ -213,7 +213,7 @@ test-matrix: $(MATRIX_READY) ## Run the adapters' tests with the other versions 
 		esac; \
 		echo "== $$name:" $$(sed -nE 's/^((lang(chain-core|fuse|smith)|llama-index-core)==[^ ]*).*/\1/p' requirements/matrix-$$name.txt); \
 		if env -u KRAG_EVAL_REQUIRE_ALL KRAG_EVAL_QUERIES_AT_ONCE=40 HYPOTHESIS_PROFILE=quick \
-			$(call with-byte-code,.venv-matrix-$$name) $(PYTEST) -m 'not full' $$tests -p no:cacheprovider $(PYTEST_ARGS); \
+			$(call with-byte-code,.venv-matrix-$$name) $(PYTEST) -m 'not full or sample' $$tests -p no:cacheprovider $(PYTEST_ARGS); \
 		then passed="$$passed $$name"; else failed="$$failed $$name"; fi; \
 	done; \
 	echo "Passed with:$${passed:- none}. Failed with:$${failed:- none}."; \
@@ -258,7 +258,7 @@ setup-local-llm: $(LOCAL_LLM_READY) ## Set up .venv-local-llm: a small language 
 
 .PHONY: test-local-llm
 test-local-llm: $(LOCAL_LLM_READY) ## Run the tests with a real language model, a small one, on this machine.
-	@$(call with-byte-code,.venv-local-llm) -m pytest tests/llm/local -p no:cacheprovider $(PYTEST_ARGS)
+	@$(call with-byte-code,.venv-local-llm) -m pytest tests/adapters/llm/local -p no:cacheprovider $(PYTEST_ARGS)
 
 .PHONY: setup-fuzz
 setup-fuzz: $(FUZZ_READY) ## Set up .venv-fuzz: a fuzzer.

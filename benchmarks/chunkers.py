@@ -18,8 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from krag_eval import Document, KragEvalWarning, compare_chunkers, evaluate_run
-from krag_eval.cli.demo_data import load_collection
+from krag_eval import Document, KragEvalWarning, evaluate_run
+from krag_eval_chunkers import compare_chunkers
+from krag_eval_chunkers.demo_data import load_collection
 
 K, BUDGET = 5, 400
 SIZES = ["words:50", "words:100", "words:200", "words:200:40", "words:400"]
@@ -109,7 +110,7 @@ def main(data: Path) -> None:
     for name, documents, questions in collections(data):
         for retriever in ("bm25", "bm25-characters"):
             compared = compare_chunkers(
-                documents, questions, splitters(), retriever, [BUDGET], baseline="words:200", progress=None
+                questions, documents, splitters(), retriever, [BUDGET], baseline="words:200", progress=None
             )
             by_span = {one: r[f"span_recall@{BUDGET}tok"] or 0.0 for one, r in compared.results.items()}
             best = {"span": max(by_span, key=by_span.__getitem__)}

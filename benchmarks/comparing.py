@@ -69,9 +69,9 @@ def main(what: str, n_queries: int, rounds: int) -> None:
     before, start = peak_megabytes(), time.perf_counter()
     by = ("type",) if "slices" in what else ()
     if what.startswith("runs"):
-        compare(runs, evalset, k=DEPTH, metrics=METRICS, by=by, n_bootstrap=rounds, n_randomisation=rounds)
+        compare(evalset, runs, k=DEPTH, metrics=METRICS, by=by, n_bootstrap=rounds, n_randomisation=rounds)
     else:
-        compare(results, evalset, by=by, n_bootstrap=rounds, n_randomisation=rounds)
+        compare(evalset, results, by=by, n_bootstrap=rounds, n_randomisation=rounds)
     print(json.dumps({"seconds": time.perf_counter() - start, "before": before, "mb": peak_megabytes()}))
 
 

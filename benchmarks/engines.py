@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.harness import HEADINGS, CheckError, Row, Timed, check_equal
-from krag_eval import ColumnarScorer
+from krag_eval_scale import ColumnarScorer
 
 SIZES, SMOKE_SIZES = (400_000, 2_000_000), (4_000,)
 K, METHOD = (1, 5, 10), "id"

@@ -33,8 +33,8 @@ from benchmarks.engines import (
     write_logs,
 )
 from benchmarks.harness import Prepare, Row, Work, in_turn
-from krag_eval import ColumnarScorer, PartialState
 from krag_eval_ray import aggregate, score
+from krag_eval_scale import ColumnarScorer, PartialState
 
 
 def start_ray() -> Any:

@@ -32,7 +32,7 @@ from benchmarks.engines import (
     write_logs,
 )
 from benchmarks.harness import CheckError, Row, in_turn
-from krag_eval import ColumnarScorer, PartialState
+from krag_eval_scale import ColumnarScorer, PartialState
 from krag_eval_spark import aggregate, score
 
 

@@ -24,7 +24,8 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
 from benchmarks.harness import Row, check_equal, print_figures
-from krag_eval import RetrievalSink, ScoredRetrieval
+from krag_eval import RetrievalSink
+from krag_eval.retrievers.live.sinks import ScoredRetrieval
 from krag_eval_langchain import RetrievalScoringHandler
 
 CONCURRENCY = 64

@@ -28,7 +28,8 @@ import pyarrow.parquet as pq
 from benchmarks.data import Collection, passages
 from benchmarks.harness import HEADINGS, CheckError, Row, check_equal
 from benchmarks.logs_child import METRICS, K, timed, write_logs
-from krag_eval import ColumnarScorer, evaluate, score_logs
+from krag_eval import evaluate
+from krag_eval_scale import ColumnarScorer, score_logs
 
 SIZES = (200_000, 1_000_000, 4_000_000)
 MEMORY, SHARE = 600.0, 0.8

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from krag_eval import EvaluationResult, score_logs
+from krag_eval import EvaluationResult
+from krag_eval_scale import score_logs
 
 K, METRICS = (1, 5, 10), ["hit_rate", "mrr", "recall", "precision", "f1", "map", "ndcg"]
 N_DOCUMENTS, GOLD, DEPTH = 1_000_000, 2, 10

@@ -97,7 +97,7 @@ def seconds(retrieve: Callable[[str], Any], folder: str | None) -> float:
     """Return the CPU seconds of a run of 10,000 questions, with a journal in a folder, or without one."""
     evalset = [{"id": f"q{n}", "question": f"{n}", "gold_chunk_ids": ["c1"]} for n in range(N_QUESTIONS)]
     start = time.process_time()
-    run_retriever(retrieve, evalset, k=10, progress=False, journal=folder and f"{folder}/run.jsonl", fresh=True)
+    run_retriever(evalset, retrieve, k=10, progress=False, journal=folder and f"{folder}/run.jsonl", fresh=True)
     return time.process_time() - start
 
 

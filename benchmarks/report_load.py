@@ -42,7 +42,7 @@ def measure(n_queries: int) -> tuple[float, float, float, float | None]:
     """Seconds to build, seconds to write, megabytes, and seconds to open; None where there is no browser."""
     systems, evalset = _runs(n_queries)
     start = time.perf_counter()
-    report = build_report(systems, evalset, by=["type"])
+    report = build_report(evalset, systems, by=["type"])
     build = time.perf_counter() - start
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.html"

@@ -59,7 +59,7 @@ def main(retriever: str, n_questions: int, concurrency: int, *, has_journal: boo
         before = peak_megabytes()
         start = time.perf_counter()
         options: RunOptions = {"k": _DEPTH, "concurrency": concurrency, "journal": journal}
-        recorder = plan_run(RETRIEVERS[retriever], evalset, keeps_rows=keeps_rows, **options).carry_out()
+        recorder = plan_run(evalset, RETRIEVERS[retriever], keeps_rows=keeps_rows, **options).carry_out()
         seconds = time.perf_counter() - start
     print(json.dumps({"seconds": seconds, "mb": peak_megabytes() - before, "rows": recorder.n_done}))
 

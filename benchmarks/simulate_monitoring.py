@@ -16,8 +16,8 @@ import numpy as np
 from scipy.stats import binom, norm
 
 from krag_eval._utils.arrays import FloatArray, IntArray
-from krag_eval.retrievers.live.watch import SIGNALS
-from krag_eval.statistics.changes import ChangeDetector, choose_bets
+from krag_eval_monitor.changes import ChangeDetector, choose_bets
+from krag_eval_monitor.watch import SIGNALS
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "monitoring.md"
 START, END = "<!-- simulated -->", "<!-- end of simulated -->"

@@ -123,7 +123,7 @@ def _compared(
         name: evaluate_ids(gold, [rankings[i] for i in chosen], DEPTH, metrics=list(metrics), query_ids=questions.ids)
         for name, rankings in zip(("baseline", "system"), of.rankings, strict=True)
     }
-    comparison = compare(results, questions, by=by, n_bootstrap=rounds, n_randomisation=rounds, seed=seed)
+    comparison = compare(questions, results, by=by, n_bootstrap=rounds, n_randomisation=rounds, seed=seed)
     return comparison.rows, comparison.slices
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from krag_eval import read_evalset
-from krag_eval.analysis.estimation import _draw, _gain, _Ranked, _Sample, read_labels
+from krag_eval_labels.estimation import _draw, _gain, _Ranked, _Sample, read_labels
 
 _NOISE = (3.0, 6.0)
 _K = 20

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval.report import Report
-from krag_eval.report.plots.distributions import draw_stages
-from krag_eval.report.plots.svg import as_svg
+from krag_eval_report.plots.distributions import draw_stages
+from krag_eval_report.plots.svg import as_svg
 
 DOCS = Path(__file__).resolve().parent
 

@@ -18,9 +18,9 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from krag_eval import EvalSet, Run, RunRow, evaluate_ids
-from krag_eval.cli.demo_data import load_collection
 from krag_eval.report import build_report, write_report
-from krag_eval.retrievers.local import build_retrievers
+from krag_eval_chunkers.demo_data import load_collection
+from krag_eval_chunkers.local import build_retrievers
 
 IMAGES = Path(__file__).resolve().parent / "img"
 DEPTH = 10
@@ -139,9 +139,9 @@ def _write_reports(folder: Path) -> None:
         runs[name] = Run.of(name, rows, parameters={"collection": "Onbori", "depth": DEPTH})
     first, *_, last = runs
     pair = {first: runs[first], last: runs[last]}
-    write_report(build_report(pair, evalset, by=["type", "language"]), folder / "pair.html")
-    write_report(build_report({first: runs[first]}, evalset, by=["type", "language"]), folder / "one.html")
-    write_report(build_report(runs, evalset, by=["type", "language"]), folder / "many.html")
+    write_report(build_report(evalset, pair, by=["type", "language"]), folder / "pair.html")
+    write_report(build_report(evalset, {first: runs[first]}, by=["type", "language"]), folder / "one.html")
+    write_report(build_report(evalset, runs, by=["type", "language"]), folder / "many.html")
     ids = evaluate_ids([["a", "b"], ["c"]], [["b", "x", "a"], ["y"]], k=3, query_ids=["q1", "q2"])
     write_report(build_report({"ids only": ids}), folder / "ids.html")
     nothing = evaluate_ids([[], []], [["a"], []], k=3, query_ids=["q1", "q2"])

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krag_eval import EvalSet, KragEvalError, Run, RunRow, compare_rankings, evaluate_run
-from krag_eval.cli.demo_data import load_collection
+from krag_eval_chunkers.demo_data import load_collection
 
 DIMENSIONS, LETTERS = 256, 3
 INSTALL = 'pip install "krag-eval[stats]" faiss-cpu'

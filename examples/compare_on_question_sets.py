@@ -20,7 +20,6 @@ from pathlib import Path
 
 from krag_eval import (
     TOKENIZERS,
-    Comparison,
     Document,
     EvalSet,
     KragEvalError,
@@ -31,6 +30,7 @@ from krag_eval import (
     evaluate_run,
     read_evalset,
 )
+from krag_eval.analysis.comparison.result import Comparison
 
 K, DEPTH = 10, 30
 Tokenize = Callable[[str], list[str]]
@@ -93,7 +93,7 @@ def compare_on(path: Path, n_questions: int) -> tuple[Comparison, str]:
     plain = bm25("words", words, paragraphs, evalset)
     runs = {"words": plain, "bigrams": bm25("bigrams", bigrams, paragraphs, evalset), "broken": broken(plain, evalset)}
     # Questions about one article stand or fall together.
-    comparison = compare(runs, evalset, baseline="words", k=K, cluster="gold")
+    comparison = compare(evalset, runs, baseline="words", k=K, cluster="gold")
     causes = [f"{name}: {diagnose(evaluate_run(evalset, run, k=K, metrics='recall'))}" for name, run in runs.items()]
     title = f"{path.name}: {len(evalset)} questions, {len(paragraphs)} paragraphs"
     return comparison, "\n\n".join([title, str(comparison), *causes])

@@ -42,8 +42,8 @@ from krag_eval import (
     read_corpus,
     read_evalset,
 )
-from krag_eval.cli.demo_data import load_collection
-from krag_eval.retrievers.local import build_retrievers
+from krag_eval_chunkers.demo_data import load_collection
+from krag_eval_chunkers.local import build_retrievers
 
 RERANKED = 20  # how many of the hybrid's documents the closer look is spent on
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
@@ -175,10 +175,10 @@ def page(evalset: EvalSet, n_documents: int, results: Mapping[str, EvaluationRes
     title = f"{evalset.name or 'questions'}: {len(evalset)} questions, {n_documents} documents"
     left_out = f"{unanswered} questions are answered by nothing and left out of every mean."
     parts = [title, table(results), left_out]
-    parts.append(str(compare(results, evalset, baseline=options.baseline, by=options.by)))
+    parts.append(str(compare(evalset, results, baseline=options.baseline, by=options.by)))
     if options.baseline != HYBRID:
         pair = {name: results[name] for name in (HYBRID, RERANK)}
-        parts += ["Does the reranking step earn its place?", str(compare(pair, evalset, by=()))]
+        parts += ["Does the reranking step earn its place?", str(compare(evalset, pair, by=()))]
     return "\n\n".join(parts)
 
 

@@ -20,7 +20,8 @@ from importlib.util import find_spec
 from math import log2
 from typing import Any
 
-from krag_eval import TOKENIZERS, EvaluationResult, KragEvalWarning, Tokenizer, evaluate, evaluate_ids
+from krag_eval import TOKENIZERS, EvaluationResult, KragEvalWarning, evaluate, evaluate_ids
+from krag_eval.documents.tokenizers import Tokenizer
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from krag_eval.cli.demo_data import load_collection
-from krag_eval.retrievers.local import build_retrievers
+from krag_eval_chunkers.demo_data import load_collection
+from krag_eval_chunkers.local import build_retrievers
 
 Retriever = Callable[[str], list[dict[str, Any]]]
 DEPTH = 20

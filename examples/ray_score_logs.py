@@ -2,7 +2,6 @@
 
     python examples/ray_score_logs.py
     python examples/ray_score_logs.py 's3://bucket/queries/' --k 5,10 --out 's3://bucket/scores/' --address auto
-    python examples/ray_score_logs.py 's3://bucket/logs/' --gold 's3://bucket/gold/' --k 5,10 --address auto
 
 Without a path, small logs are written and scored on this machine. Each row of the Parquet files is one query:
 
@@ -10,12 +9,8 @@ Without a path, small logs are written and scored on this machine. Each row of t
     actual: list<struct<id: string, grade: double>>   the gold documents; grades may be left out
     predicted: list<struct<id: string>>               the retrieved documents, best first
 
-With `--gold` the logs have one row for each retrieved document, and the gold one for each gold document:
-
-    query_id: string, id: string, rank: int           the logs
-    query_id: string, id: string, grade: double       the gold documents; grades may be left out
-
-Other columns of the queries are kept in the table; `--by model,day` also prints the result of each group.
+Logs with one row for each retrieved document are grouped first: docs/scale.md shows how. Other columns of the
+queries are kept in the table; `--by model,day` also prints the result of each group.
 
 Needs Ray: pip install "krag-eval[ray]". Confidence intervals need scipy too: add the extra `stats`, and they are
 computed.
@@ -37,7 +32,7 @@ import pyarrow.parquet as pq
 import ray
 
 from krag_eval import KragEvalError
-from krag_eval_ray import aggregate, from_long, plain_errors, score
+from krag_eval_ray import aggregate, plain_errors, score
 
 N_QUERIES, N_DOCUMENTS, DEPTH = 2_000, 500, 10
 
@@ -65,14 +60,11 @@ def write_logs(folder: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("logs", nargs="?", help="a Parquet file or a folder of them; made up if left out")
-    parser.add_argument("--gold", help="the same for gold documents, where the logs have one row a document")
     parser.add_argument("--k", default="5,10", help="the cut-offs, separated by commas")
     parser.add_argument("--by", help="the columns to group the queries by, separated by commas")
     parser.add_argument("--out", help="write the values of every query to this folder, as Parquet")
     parser.add_argument("--address", default="local", help="of the Ray cluster; `local` starts one on this machine")
     options = parser.parse_args(arguments)
-    if options.gold and not options.logs:
-        parser.error("--gold says what answers the queries of logs: give these as well")
     cut_offs = [int(k) for k in options.k.split(",")]
     if not ray.is_initialized():
         if options.address == "local":
@@ -84,9 +76,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             write_logs(Path(folder))
         queries = ray.data.read_parquet(options.logs or folder)
         try:
-            if options.gold:
-                with plain_errors():  # computed once, for both that follow
-                    queries = from_long(queries, ray.data.read_parquet(options.gold), max(cut_offs)).materialize()
             by, has_scipy = options.by.split(",") if options.by else None, find_spec("scipy") is not None
             result = aggregate(queries, cut_offs, match_method="id", by=by, intervals=has_scipy)
             print(result)

@@ -151,7 +151,7 @@ def score(questions: Sequence[Question], ranking: list[list[Document]]) -> dict[
 
 def score_file(path: Path, n_questions: int, size: int, n_explained: int) -> tuple[str, list[list[str]], list[str]]:
     """The title, the rows and the notes of one table."""
-    from krag_eval.retrievers.local import build_retrievers  # after the paths are checked: it loads an encoder
+    from krag_eval_chunkers.local import build_retrievers  # after the paths are checked: it loads an encoder
 
     paragraphs, every_question = read_question_set(path)
     questions = random.Random(0).sample(every_question, min(n_questions or sys.maxsize, len(every_question)))

@@ -5,28 +5,29 @@
 1.0
 """
 
-import importlib.util as _importlib_util
+import sys as _sys
+from importlib import import_module as _import_module
 
 import lazy_loader as _lazy_loader
+
+from krag_eval._utils.moved import NAMES as _NAMES
+from krag_eval._utils.moved import Moved as _Moved
 
 # The public names stand in `__init__.pyi`. Each is loaded when it is first used.
 _load, __dir__, __all__ = _lazy_loader.attach_stub(__name__, __file__)
 
-# `import *` asks for every name, and would fail at those whose package is not installed.
-if _importlib_util.find_spec("pyarrow") is None:
-    _NEED_PYARROW = {"BadRow", "ColumnarScorer", "PartialState", "RepeatFinder", "score_logs"}
-    __all__ = [name for name in __all__ if name not in _NEED_PYARROW]
-
-_RENAMED = {"Departure": "Alert", "examine": "audit_labels"}
+_sys.meta_path.insert(0, _Moved())
 
 
 def __getattr__(name: str) -> object:
-    if name in _RENAMED:
-        _deprecate(f"`krag_eval.{name}` is now called `krag_eval.{_RENAMED[name]}`. Use that name.")
-        name = _RENAMED[name]
-    elif name == "tell_names":
+    if name == "tell_names":
         _deprecate("`krag_eval.tell_names` returns the function unchanged. Remove it.")
         return lambda function: function
+    if name in _NAMES:
+        module, new = _NAMES[name]
+        _deprecate(f"`krag_eval.{name}` is now `{module}.{new}`. Import it from there.")
+        moved: object = getattr(_import_module(module), new)
+        return moved
     value: object = _load(name)
     return value
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib.metadata
 import os
 import signal
 import ssl
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
 # Before any test imports numpy or a framework: tests share the cores, and nothing that runs here reports home.
@@ -43,7 +45,7 @@ settings.register_profile(
     derandomize=bool(os.environ.get("CI")),
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("quick", settings.get_profile("moderate"), max_examples=20)
+settings.register_profile("quick", settings.get_profile("moderate"), max_examples=10)
 settings.register_profile("thorough", settings.get_profile("moderate"), max_examples=3000, derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "moderate")
 
@@ -54,10 +56,16 @@ Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _certificates_are_read_once() -> Generator[None]:
-    """Each client of a server would read all of this machine's, and none here speaks TLS."""
+def _read_once() -> Generator[None]:
+    """Each client of a server would read all certificates of this machine, and none here speaks TLS.
+
+    The entry points of all packages that are installed would be read for each command that comes by one, and what was
+    frozen after the collection would be counted, object by object, for each file that is read in bulk.
+    """
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(ssl, "create_default_context", functools.cache(ssl.create_default_context))
+        patched.setattr(gc, "get_freeze_count", functools.cache(gc.get_freeze_count))
+        patched.setattr(importlib.metadata, "entry_points", functools.cache(importlib.metadata.entry_points))
         yield
 
 
@@ -71,18 +79,38 @@ def shared_data() -> Path:
     pytest.skip(f"need real data (there is no folder {DATA}; name one with KRAG_EVAL_DATA=/path/to/data)")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for no examples in the docstrings of tests."""
+    is_test = file_path.name.startswith("test_")
+    return [collector for collector in (yield) if not (is_test and isinstance(collector, DoctestModule))]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave to `make test-full` what needs real data or a browser."""
+    """Leave to `make test-full` what needs real data or a browser, and of many cases all but a sample."""
+    n_cases: Counter[str] = Counter()
     for item in items:
+        of_sample = item.get_closest_marker("sample")
+        if of_sample is not None:
+            function = item.nodeid.partition("[")[0]
+            n_cases[function] += 1
+            if (n_cases[function] - 1) % of_sample.args[0]:
+                item.add_marker(pytest.mark.full)
         if FIXTURES_OF_THE_FULL_SUITE.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.full)
 
 
+def pytest_sessionstart() -> None:
+    """Keep the garbage collector from walking over ten thousand tests while they are collected, and afterwards."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """Keep the garbage collector from walking over seven thousand collected tests again and again."""
+    """Collect once what came up, and leave what stays."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_report_header() -> list[str]:

@@ -161,10 +161,10 @@ def compare_as_policy_says(evalset: str, baseline: str, run: str, policy: str) -
 
     try:
         questions = read_evalset(evalset)
-        before, after = read_run(baseline, questions), read_run(run, questions)
+        before, after = read_run(baseline, evalset=questions), read_run(run, evalset=questions)
         first = f"{before.name} (baseline)" if before.name == after.name else before.name
         scoring = read_policy(policy).scoring
-        return compare({first: before, after.name: after}, questions, **scoring).to_markdown()
+        return compare(questions, {first: before, after.name: after}, **scoring).to_markdown()
     except KragEvalError as error:
         stop(str(error))
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 from uuid import UUID
@@ -14,12 +15,17 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.runnables import ensure_config
 
-from krag_eval import LIVE_CUT_OFFS, Alert, InvalidInputError, LiveScorer, Watch
+from krag_eval import InvalidInputError, LiveScorer
+from krag_eval.toolkit import LIVE_CUT_OFFS, Alert, IdKey, Place, StartsToWatch, as_id, refuse
+from krag_eval_langchain.steps import Keys, fields_of, keys_in, kind_of, new_documents, returned_by
 
 Event = TypeVar("Event", bound=Callable[..., None])
 
 # The maximum number of runs that are open at the same time, per retrieval.
 _RUNS_PER_RETRIEVAL = 10
+# After so many root runs without a retrieval, what was seen in their place is told.
+_ENOUGH_TO_MISS_ONE = 20
+_MOST_NAMES = 1_000
 # Tags that LangChain gives to the runs inside `with_retry` after the first one, and inside a RunnableParallel.
 _ANOTHER_ATTEMPT, _BRANCH = "retry:attempt:", "map:key:"
 # The usual names of the question in the input of a chain.
@@ -47,6 +53,10 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
     on its own thread; the application gets the same results as without the handler. The handler is a
     `krag_eval.LiveScorer`: it also has `counters`, `problems`, `flush`, `result` and `window_means`.
 
+    A retrieval is the call of a retriever, and any tool, node of a graph or other step that returns LangChain documents
+    which it was not given, unless there was a retrieval inside it. That of a tool is asked what the tool was asked; if
+    no gold is found for that text, the gold of the question that the root run was asked counts.
+
     All searches under one root run, such as those of an agent, are a session: `session_counters`, `sessions` and
     `session_result`. Retrievers inside a retriever are the stages of its search.
 
@@ -59,14 +69,18 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         sinks: Receivers of scores: `RetrievalSink` or `EvaluationCallback` objects.
         only_outermost: Of retrievers that call others (ensembles, compression, multi-query), score only the outermost
             one: the inner ones are often asked rewritten queries.
-        names: Score only retrievers of these names, which are a class or a `run_name`. Others count as ordinary steps
-            of a chain, so a named retriever inside an unnamed one is an outermost one.
+        names: Score only retrievers, tools and steps of these names, which are a class or a `run_name`. Others count as
+            ordinary steps of a chain, so a named retriever inside an unnamed one is an outermost one.
+        from_tools: For tools that return no LangChain documents: by the name of the tool a function that returns the
+            documents in what the tool returned, the artifact or else the content, read if it is JSON. An error of such
+            a tool counts as nothing retrieved.
         query_id_key: The key in the metadata of the call that holds the id of the query.
         max_pending: How many retrievals may wait to be scored, and how many may run at the same time; further ones are
             dropped and counted.
         window: How many of the last retrievals `window_means` covers.
         bands: For keys to watch, such as `recall@5` or `empty`, the `(lowest, highest)` mean over the window.
-        watch: Watches signals for changes, without gold and with a stated rate of false alarms: a `krag_eval.Watch`.
+        watch: Watches signals for changes, without gold and with a stated rate of false alarms, as a
+            `krag_eval_monitor.Watch` says.
         on_alert: Called with an `Alert`, on the scoring thread, when a mean leaves its band or a signal has changed.
         keep_documents: Keep every retrieval, so that `result()` has `per_query` and `explain`; memory use grows.
         level: `"chunk"` or `"document"`: at document level ids are read from the metadata under `doc_key`.
@@ -98,15 +112,16 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         sinks: object = (),
         only_outermost: bool = True,
         names: str | Collection[str] | None = None,
+        from_tools: Mapping[str, Callable[[Any], object]] | None = None,
         query_id_key: str = "krag_query_id",
         max_pending: int = 10_000,
         window: int = 100,
         bands: Mapping[str, tuple[float | None, float | None]] | None = None,
-        watch: Watch | None = None,
+        watch: StartsToWatch | None = None,
         on_alert: Callable[[Alert], object] | None = None,
         keep_documents: bool = False,
         level: str = "chunk",
-        doc_key: str = "doc_id",
+        doc_key: IdKey = "doc_id",
         **settings: Any,
     ) -> None:
         if match_method is not None:
@@ -128,6 +143,10 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         )
         self._only_outermost = only_outermost
         self._names = None if names is None else _check_names(names)
+        self._from_tools = _check_tools(from_tools)
+        self._searches: set[str] = set()  # the names of tools and steps that have returned documents
+        self._n_roots = 0
+        self._unseen: Counter[str] | None = Counter()  # what tools returned; None after the first retrieval
         self._query_id_key = query_id_key
         self._runs = _OpenRuns(max_pending * _RUNS_PER_RETRIEVAL)
 
@@ -173,17 +192,20 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         looked_at = self._names is None or name in self._names
         run = self._start(run_id, parent_run_id, tags, is_retriever=looked_at)
         outer = None if run.parent is None else run.parent.retriever_id
-        is_scored = looked_at and not (outer is not None and self._only_outermost)
+        is_scored = looked_at and not (outer is not None and self._only_outermost) and not self.places.is_inside
         if not is_scored and outer is None:
             return
-        query_id = _as_query_id((metadata or {}).get(self._query_id_key))
+        query_id = as_id((metadata or {}).get(self._query_id_key))
         if is_scored:
             self._runs.forget_failures_of(run, query, query_id)
+        self._unseen = None
+        run.note_search()
         self.begin(
             "langchain",
             run_id,
             query,
             query_id=query_id,
+            question=run.root.query if outer is None else None,
             name=name,
             session_id=run.root.run_id if outer is None else None,
             tool=run.tool,
@@ -201,6 +223,9 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
     @_guarded
     def on_retriever_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
         """End a retrieval that raised; it counts when the run around it ends."""
+        self._fail(run_id, error)
+
+    def _fail(self, run_id: UUID, error: BaseException) -> None:
         if self._runs.are_around(run_id):
             self._end(run_id, failure=self.hold(run_id, error), has_raised=True)
         else:
@@ -209,23 +234,34 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
             self._end_session(run)
 
     @_guarded
-    def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **given: Any) -> None:  # noqa: ARG002
-        """Start a run that is no retrieval."""
-        self._start_around(run_id, inputs, given)
+    def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **given: Any) -> None:
+        """Start a run that is no retriever; what it returns shows whether it is a retrieval."""
+        self._start_around(run_id, inputs, serialized, given)
 
     @_guarded
     def on_tool_start(self, serialized: Any, input_str: str, *, run_id: UUID, **given: Any) -> None:
         """Start the run of a tool, which gives its name to the searches in it."""
-        run = self._start_around(run_id, input_str, given)
-        run.tool = given.get("name") or (serialized or {}).get("name")
+        run = self._start_around(run_id, given.get("inputs") or input_str, serialized, given)
+        run.tool, run.is_tool = run.name, True
 
     @_guarded
-    def _on_end(self, *outputs: Any, run_id: UUID, **_: Any) -> None:
-        self._end_session(self._end(run_id, outputs[0] if outputs else None))
+    def _on_end(self, *outputs: Any, run_id: UUID, inputs: Any = None, **_: Any) -> None:
+        output = outputs[0] if outputs else None
+        run = self._end(run_id, output)
+        if run is not None:
+            if inputs is not None:  # of a stream, whose input is not known when it starts
+                run.query, run.given = _text_of(inputs), keys_in(inputs)
+            self._take_from(run, output)
+        self._end_session(run)
 
     @_guarded
-    def _on_error(self, *_: Any, run_id: UUID, **__: Any) -> None:
-        self._end_session(self._end(run_id, has_raised=True))
+    def _on_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
+        run = self._runs.get(run_id)
+        if run is not None and not run.has_searched and self._is_search(run) and not _is_a_pause(error):
+            self._begin(run)
+            self._fail(run_id, error)
+        else:
+            self._end_session(self._end(run_id, has_raised=True))
 
     on_chain_end = on_tool_end = _on_end
     on_chain_error = on_tool_error = _on_error
@@ -239,12 +275,85 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         self._count(forgotten)
         return run
 
-    def _start_around(self, run_id: UUID, inputs: Any, given: Mapping[str, Any]) -> _OpenRun:
+    def _start_around(
+        self, run_id: UUID, inputs: Any, serialized: Mapping[str, Any] | None, given: Mapping[str, Any]
+    ) -> _OpenRun:
         run = self._start(run_id, given.get("parent_run_id"), given.get("tags"), is_retriever=False)
-        if run.parent is None:
-            run.query_id = _as_query_id((given.get("metadata") or {}).get(self._query_id_key))
-            run.query = _text_of(inputs)
+        run.name = given.get("name") or (serialized or {}).get("name")
+        run.query_id = as_id((given.get("metadata") or {}).get(self._query_id_key))
+        run.query, run.given = _text_of(inputs), keys_in(inputs)
+        run.targets = self.locate("langchain", run_id)  # at the end the handler of a sink may have closed it already
         return run
+
+    def _is_search(self, run: _OpenRun) -> bool:
+        """Whether a tool or step is a retrieval whatever comes of it: it is named, or has returned documents before."""
+        return run.name in (self._names or self._searches) or (run.is_tool and run.name in self._from_tools)
+
+    def _take_from(self, run: _OpenRun, output: Any) -> None:
+        """Score what a tool or another step returned, if that is documents and nothing inside it was a retrieval."""
+        if run.has_searched or self.places.is_inside or (self._names is not None and run.name not in self._names):
+            return
+        extract = self._from_tools.get(str(run.name)) if run.is_tool else None
+        if extract is not None:
+            self._begin(run)
+            self.end(run.run_id, _Extracted(extract, returned_by(output)))
+            return
+        documents = new_documents(output, run.given, may_be_empty=self._is_search(run))
+        if documents is not None:
+            self._begin(run)
+            self.end(run.run_id, documents)
+        elif run.is_tool and self._unseen is not None:
+            self._unseen[f"the tool {run.name!r:.60} returned {kind_of(output)}"] += 1
+
+    def _begin(self, run: _OpenRun) -> None:
+        if run.name is not None and len(self._searches) < _MOST_NAMES:
+            self._searches.add(run.name)
+        self._unseen = None
+        root = run.root
+        query = root.query if run.query is None else run.query
+        self._runs.forget_failures_of(run, query, run.query_id)
+        run.note_search()
+        self.begin(
+            "langchain",
+            run.run_id,
+            query,
+            query_id=run.query_id,
+            question=root.query,
+            name=run.name,
+            session_id=root.run_id,
+            tool=run.tool,
+            started=run.started,
+            targets=run.targets,
+        )
+
+    def place_here(self) -> Place:
+        """Return the run around a function that is a retrieval, and note that it has searched."""
+        around = getattr(ensure_config().get("callbacks"), "parent_run_id", None)
+        run = None if around is None else self._runs.get(around)
+        if run is None:
+            return super().place_here()
+        self._unseen = None
+        run.note_search()
+        return Place(str(run.root.run_id), run.query_id, run.root.query)
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """As `LiveScorer.flush`; also tell what was seen if there was no retrieval at all."""
+        self._tell_unseen(1)
+        return super().flush(timeout)
+
+    def _tell_unseen(self, least: int) -> None:
+        """Tell once that so many root runs, at the least, had no retrieval, and what they had."""
+        seen = self._unseen
+        if seen is None or self._n_roots < least:
+            return
+        self._unseen = None
+        tools = [f"{what}, {n} times" if n > 1 else what for what, n in seen.most_common(3)]
+        self._note(
+            "no retrieval was seen",
+            f"{self._n_roots} runs with {seen.total()} calls of tools and 0 of retrievers{': ' if tools else ''}"
+            f"{'; '.join(tools)}. Retrievers are seen, and whatever returns LangChain documents. Say how the documents "
+            'of another tool are read, from_tools={"search": function}; or mark a function `@handler.retrieval`.',
+        )
 
     def _end(
         self, run_id: UUID, outputs: Any = None, *, failure: Any = None, has_raised: bool = False
@@ -255,6 +364,8 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
 
     def _end_session(self, run: _OpenRun | None) -> None:
         if run is not None and run.parent is None:
+            self._n_roots += 1
+            self._tell_unseen(_ENOUGH_TO_MISS_ONE)
             self.end_session(run.run_id, query_id=run.query_id, query=run.query)
 
     def _count(self, failures: Sequence[Any], outputs: Any = None) -> None:
@@ -267,28 +378,48 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
 def _check_names(names: Any) -> frozenset[str]:
     given = (names,) if isinstance(names, str) else tuple(names)
     if not given or not all(isinstance(name, str) and name for name in given):
-        raise InvalidInputError(
-            f"`names` must be a list of names of retrievers, got {names!r:.80}. Leave it out to score all retrievers."
-        )
+        refuse("names", "a list of names of retrievers", names, "Leave it out to score all retrievers.")
     return frozenset(given)
 
 
-def _as_query_id(value: object) -> str | None:
-    if isinstance(value, bool) or not isinstance(value, (str, int, UUID)):
-        return None
-    return str(value) or None
+def _check_tools(given: Any) -> Mapping[str, Callable[[Any], object]]:
+    tools = {} if given is None else given
+    if not isinstance(tools, Mapping) or not all(isinstance(name, str) and callable(tools[name]) for name in tools):
+        must = "a mapping from names of tools to functions that return documents"
+        refuse("from_tools", must, given, 'For example from_tools={"search": lambda found: found["results"]}.')
+    return dict(tools)
+
+
+def _is_a_pause(error: BaseException) -> bool:
+    """Whether this is how LangGraph interrupts a node, or leaves it for another one."""
+    return any(base.__name__ == "GraphBubbleUp" for base in type(error).__mro__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Extracted:
+    """What a function of the user's finds in what a tool returned, read where documents are."""
+
+    extract: Callable[[Any], object]
+    returned: object
+
+    def __iter__(self) -> Iterator[object]:
+        found = self.extract(self.returned)
+        if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, Iterable):
+            raise InvalidInputError(f"`from_tools` returned {type(found).__name__}, not a list of documents")
+        return iter(list(found))
 
 
 def _text_of(inputs: Any) -> str | None:
     """Return the question in the input of a chain or an agent: its last message, or its only text; None if unclear."""
-    if isinstance(inputs, Mapping):
-        if inputs.get("messages"):
-            last = inputs["messages"][-1] if isinstance(inputs["messages"], Sequence) else inputs["messages"]
+    fields = fields_of(inputs)
+    if fields is not None:
+        if fields.get("messages"):
+            last = fields["messages"][-1] if isinstance(fields["messages"], Sequence) else fields["messages"]
             last = last[-1] if isinstance(last, tuple) else last
             inputs = last.get("content") if isinstance(last, Mapping) else getattr(last, "content", last)
         else:
-            texts = [value for value in inputs.values() if isinstance(value, str)]
-            inputs = texts[0] if len(texts) == 1 else next((inputs[key] for key in _QUESTIONS if key in inputs), None)
+            texts = [value for value in fields.values() if isinstance(value, str)]
+            inputs = texts[0] if len(texts) == 1 else next((fields[key] for key in _QUESTIONS if key in fields), None)
     return inputs if isinstance(inputs, str) else None
 
 
@@ -302,11 +433,17 @@ class _OpenRun:
         parent: The run around it, if the handler saw that start.
         retriever_id: The id of the retriever that it is, or else of the innermost one around it; only those looked at.
         tool: The name of the innermost tool that it is, or that is around it.
+        name: Its name.
+        is_tool: Whether it is a tool.
+        given: What the documents in its input are known by.
+        has_searched: Whether there was a retrieval in it.
+        started: When it started, by the clock that `LiveScorer.begin` reads.
+        targets: Where its scores would belong.
         is_branch: Whether it runs beside others, which replace nothing in it.
         is_open: Whether it has not ended.
         failures: The failed retrievals in it that nothing has replaced so far.
-        query_id: The id of the question that a root run was given.
-        query: The text that a root run was given.
+        query_id: The id of the question that it was given.
+        query: The text that it was given.
     """
 
     run_id: UUID
@@ -319,6 +456,19 @@ class _OpenRun:
     failures: list[Any] = field(default_factory=list)
     query_id: str | None = None
     query: str | None = None
+    name: str | None = None
+    is_tool: bool = False
+    given: Keys = frozenset()
+    has_searched: bool = False
+    started: float = field(default_factory=time.perf_counter)
+    targets: list[object | None] | None = None
+
+    def note_search(self) -> None:
+        """Note a retrieval in this run and in all runs around it: what they return was counted there."""
+        run: _OpenRun | None = self
+        while run is not None:
+            run.has_searched = True
+            run = run.parent
 
     @property
     def root(self) -> _OpenRun:

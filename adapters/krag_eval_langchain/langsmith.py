@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from krag_eval import LIVE_CUT_OFFS, EvaluationResult, InvalidInputError, evaluate
+from krag_eval import EvaluationResult, InvalidInputError, evaluate
+from krag_eval.toolkit import LIVE_CUT_OFFS
 from krag_eval_langchain.rows import GOLD, FieldScorer, Place
 
 Feedback = dict[str, list[dict[str, Any]]]

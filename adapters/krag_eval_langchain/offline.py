@@ -8,13 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import krag_eval
-from krag_eval import DEFAULT_CUT_OFFS, EvalSet, EvaluationResult, InvalidInputError, as_evalset
+from krag_eval import EvalSet, EvaluationResult, as_evalset
+from krag_eval.toolkit import DEFAULT_CUT_OFFS, gold_first, refuse
 from krag_eval_langchain.rows import RETRIEVED, Field, Place
 
 
+@gold_first(old="retriever, evalset")
 def evaluate_retriever(
-    retriever: Any,
     evalset: object,
+    retriever: Any,
     k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     name: str | None = None,
@@ -29,8 +31,8 @@ def evaluate_retriever(
     A question whose call fails counts as nothing retrieved and is listed in `result.errors`.
 
     Args:
-        retriever: A `BaseRetriever`, or any `Runnable` that returns documents or a mapping that holds them.
         evalset: An `EvalSet`, `{question: gold}`, a list of questions, or a table.
+        retriever: A `BaseRetriever`, or any `Runnable` that returns documents or a mapping that holds them.
         k: One cut-off or several; None scores all ranks, `"2000tok"` what fits into 2,000 tokens.
             The answer is cut to what is scored; the retriever is never changed.
         name: The name of the run; by default the retriever's own name.
@@ -51,14 +53,15 @@ def evaluate_retriever(
         RunStoppedError: More calls failed than `max_error_rate` allows.
     """
     questions = as_evalset(evalset)
-    asked = _Asked(retriever, questions, config, query_id_key, input_key, retrieved)
+    asked = _Asked(questions, retriever, config, query_id_key, input_key, retrieved)
     ask = asked.coroutine() if asked.is_only_async else asked.sync()
-    return krag_eval.evaluate_retriever(ask, questions, k, name=name or asked.name, **settings)
+    return krag_eval.evaluate_retriever(questions, ask, k, name=name or asked.name, **settings)
 
 
+@gold_first(old="retriever, evalset")
 async def aevaluate_retriever(
-    retriever: Any,
     evalset: object,
+    retriever: Any,
     k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     name: str | None = None,
@@ -75,9 +78,9 @@ async def aevaluate_retriever(
     Arguments, result and errors are those of `evaluate_retriever`.
     """
     questions = as_evalset(evalset)
-    asked = _Asked(retriever, questions, config, query_id_key, input_key, retrieved)
+    asked = _Asked(questions, retriever, config, query_id_key, input_key, retrieved)
     ask = asked.coroutine() if asked.is_async else asked.sync()
-    return await krag_eval.aevaluate_retriever(ask, questions, k, name=name or asked.name, **settings)
+    return await krag_eval.aevaluate_retriever(questions, ask, k, name=name or asked.name, **settings)
 
 
 class _Asked:
@@ -85,18 +88,16 @@ class _Asked:
 
     def __init__(
         self,
-        retriever: Any,
         evalset: EvalSet,
+        retriever: Any,
         config: Mapping[str, Any] | None,
         query_id_key: str,
         input_key: str | None,
         retrieved: Place,
     ) -> None:
         if isinstance(retriever, type) or not (hasattr(retriever, "invoke") and hasattr(retriever, "ainvoke")):
-            raise InvalidInputError(
-                f"`retriever` must have `invoke` and `ainvoke`, got {retriever!r:.80}. "
-                "Pass a LangChain retriever, another Runnable, or RunnableLambda(function)."
-            )
+            cure = "Pass RunnableLambda(function)."
+            refuse("retriever", "a LangChain retriever or another Runnable", retriever, cure)
         self._retriever, self._config, self._query_id_key = retriever, dict(config or {}), query_id_key
         self._input_key = input_key
         self._field = None if retrieved is None else Field("retrieved", retrieved, RETRIEVED)

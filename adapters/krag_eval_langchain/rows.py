@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from krag_eval import InvalidInputError, RowScorer
+from krag_eval.toolkit import IdKey, fields_of, refuse
 
 Place = str | Sequence[str] | Callable[[Any], object] | None
 
@@ -29,15 +30,18 @@ class Field:
     """
 
     def __init__(
-        self, name: str, place: Place, default_keys: Sequence[str], *, bare_ids: bool = False, id_key: str | None = None
+        self,
+        name: str,
+        place: Place,
+        default_keys: Sequence[str],
+        *,
+        bare_ids: bool = False,
+        id_key: IdKey | None = None,
     ) -> None:
         keys = default_keys if place is None else (place,) if isinstance(place, str) else place
         is_list = isinstance(keys, (list, tuple)) and keys and all(isinstance(key, str) for key in keys)
         if not callable(keys) and not is_list:
-            raise InvalidInputError(
-                f"`{name}` must be a key, a list of keys or a function, got {place!r:.60}. "
-                "Leave it out to look under the default keys."
-            )
+            refuse(name, "a key, a list of keys or a function", place, "Leave it out to look under the default keys.")
         self._name, self._place, self._bare_ids, self._id_key = name, keys, bare_ids, id_key
 
     def read(self, holder: object) -> list[object]:
@@ -50,9 +54,7 @@ class Field:
         if isinstance(found, Mapping):  # {"output": {"documents": [...]}}
             found = next((found[key] for key in RETRIEVED if isinstance(found.get(key), list)), found)
         if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, (Sequence, Set)):
-            raise InvalidInputError(
-                f"`{self._name}` must be a list of documents, got {found!r:.60}. Use [] where there are none."
-            )
+            refuse(self._name, "a list of documents", found, "Use [] where there are none.")
         return [self._as_document(document) for document in found]
 
     def _look_up(self, holder: object, keys: Sequence[str]) -> object:
@@ -70,7 +72,7 @@ class Field:
 
     def _as_document(self, document: object) -> object:
         if self._bare_ids and isinstance(document, (str, int)) and not isinstance(document, bool):
-            return {self._id_key or "id": document}
+            return {"id": document} if self._id_key is None else fields_of(str(document), self._id_key)
         # LangChain's `dumpd` writes a document in this form.
         if isinstance(document, Mapping) and "lc" in document and isinstance(document.get("kwargs"), Mapping):
             return document["kwargs"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableLambda
 
-from krag_eval import LIVE_CUT_OFFS
+from krag_eval.toolkit import LIVE_CUT_OFFS
 from krag_eval_langchain.rows import FieldScorer, Place
 
 

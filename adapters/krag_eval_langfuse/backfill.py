@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from krag_eval import DEFAULT_CUT_OFFS, EvaluationResult, InvalidInputError, LiveScorer, RetrievalSink, ScoredRetrieval
-from krag_eval_langfuse.client import check_count, check_run_id, warn
+from krag_eval import EvaluationResult, InvalidInputError, LiveScorer, RetrievalSink
+from krag_eval.toolkit import DEFAULT_CUT_OFFS, IdKey, ScoredRetrieval, check_count, warn
+from krag_eval_langfuse.client import check_run_id
 from krag_eval_langfuse.delivery import requests_of
 from krag_eval_langfuse.fields import BareStrings, Where, as_row, find_retrieved
 from krag_eval_langfuse.handler import send_retrieval
@@ -68,7 +69,7 @@ def score_traces(
     config_ids: Mapping[str, str] | None = None,
     metrics: Any = None,
     level: str = "chunk",
-    doc_key: str = "doc_id",
+    doc_key: IdKey = "doc_id",
     keep_documents: bool = True,
     **settings: Any,
 ) -> ScoredTraces:

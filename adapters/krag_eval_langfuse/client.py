@@ -7,18 +7,14 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 import queue
-import sys
-import warnings
 import weakref
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-import krag_eval
-from krag_eval import InvalidInputError, KragEvalError, KragEvalWarning, MissingDependencyError, Redactor
+from krag_eval import KragEvalError, MissingDependencyError, Redactor
+from krag_eval.toolkit import refuse
 
 _PACKAGE = "langfuse"
 _REDACTORS: weakref.WeakKeyDictionary[Any, Redactor] = weakref.WeakKeyDictionary()
@@ -152,7 +148,7 @@ def check_run_id(run_id: object) -> str | None:
         InvalidInputError: It is something else.
     """
     if run_id is not None and not (isinstance(run_id, str) and run_id):
-        raise InvalidInputError(f"`run_id` is {run_id!r:.60}. It must be a non-empty string. Pass one or leave it out.")
+        refuse("run_id", "a non-empty string", run_id, "Pass one or leave it out.")
     return run_id
 
 
@@ -165,56 +161,6 @@ def check_timestamp(timestamp: object) -> datetime | None:
     if timestamp is None:
         return None
     if not isinstance(timestamp, datetime) or timestamp.utcoffset() is None:
-        raise InvalidInputError(
-            f"`timestamp` is {timestamp!r:.60}. It must be a time with a time zone, because Langfuse overwrites scores "
-            "of the same day. Pass for example datetime.now(timezone.utc)."
-        )
+        must = "a time with a time zone, because Langfuse overwrites scores of the same day"
+        refuse("timestamp", must, timestamp, "Pass for example datetime.now(timezone.utc).")
     return timestamp.astimezone(UTC)
-
-
-def check_count(name: str, value: object, *, most: int | None = None) -> int:
-    """Check an integer of at least 1, and at most `most`.
-
-    Raises:
-        InvalidInputError: It is something else.
-    """
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1 or (most is not None and value > most):
-        expected = "an integer of at least 1" if most is None else f"an integer from 1 to {most}"
-        raise InvalidInputError(f"`{name}` is {value!r:.60}. It must be {expected}.")
-    return value
-
-
-_OURS = (str(Path(__file__).parent), str(Path(krag_eval.__file__).parent))
-
-
-def warn(message: str) -> None:
-    """Warn with `KragEvalWarning`, at the line of the user's code that called krag_eval or this package."""
-    frame, level = sys._getframe(1), 2  # noqa: SLF001 - `skip_file_prefixes` needs Python 3.12
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, KragEvalWarning, stacklevel=level)
-
-
-class Renewed(Protocol):
-    """An object that must be reset in a forked process."""
-
-    def renew(self) -> None:
-        """Reset the state in a forked process, where no other thread exists."""
-        ...
-
-
-_RENEWED: weakref.WeakSet[Renewed] = weakref.WeakSet()
-
-
-def renew_when_forked(one: Renewed) -> None:
-    """Renew this object after every fork, without keeping it alive."""
-    _RENEWED.add(one)
-
-
-def _renew_all() -> None:
-    for one in list(_RENEWED):
-        one.renew()
-
-
-if hasattr(os, "register_at_fork"):  # Windows has no fork
-    os.register_at_fork(after_in_child=_renew_all)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from krag_eval import EvalSet, InvalidInputError, Question
+from krag_eval.toolkit import refuse
 from krag_eval_langfuse.delivery import requests_of
 from krag_eval_langfuse.fields import BareStrings, Fields, NothingFoundError, Where, find_gold
 
@@ -95,7 +96,7 @@ def evalset_from_langfuse_dataset(
         InvalidInputError: An item has no gold, or cannot be read; the message names it.
     """
     if strings not in ("text", "id"):
-        raise InvalidInputError(f"`strings` is {strings!r:.60}. It must be 'text' or 'id', to read bare strings as.")
+        refuse("strings", "'text' or 'id', to read bare strings as", strings)
     questions = []
     for item in _items(dataset):
         item_id = str(item.id)
@@ -108,7 +109,7 @@ def evalset_from_langfuse_dataset(
                     f"item {item_id!r}: {error} Pass skip_without_gold=True to leave such items out."
                 ) from None
         except InvalidInputError as error:
-            raise InvalidInputError(f"item {item_id!r}: {error}") from None
+            raise error.at(f"item {item_id!r}") from None
     return EvalSet(questions, name=getattr(dataset, "name", None))
 
 
@@ -139,10 +140,8 @@ def _item(question: Question, id_prefix: str) -> dict[str, Any]:
 def _items(dataset: Any) -> Iterable[Any]:
     items = getattr(dataset, "items", dataset)
     if isinstance(items, (str, bytes, Mapping)) or callable(items) or not isinstance(items, Iterable):
-        raise InvalidInputError(
-            f"`dataset` must be a dataset of Langfuse or a list of its items, got {type(dataset).__name__}. "
-            "Get one with `client.get_dataset(name)`."
-        )
+        cure = "Get one with `client.get_dataset(name)`."
+        refuse("dataset", "a dataset of Langfuse or a list of its items", dataset, cure)
     return [item for item in items if str(getattr(item, "status", "")).rpartition(".")[2] != "ARCHIVED"]
 
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from krag_eval import KragEvalError
+from krag_eval.toolkit import lifecycle, threads
 from krag_eval_langfuse.client import (
     LangfuseRequestError,
     address_of,
     environment_of,
     load_langfuse,
     queue_is_full,
-    renew_when_forked,
     why_disabled,
     without_keys,
 )
@@ -92,9 +92,9 @@ class QueueDelivery(Delivery):
     def __init__(self) -> None:
         self._flushing: threading.Thread | None = None
         self._lock = threading.Lock()
-        renew_when_forked(self)
+        lifecycle.renew_when_forked(self)
 
-    def renew(self) -> None:
+    def start_anew(self) -> None:
         """Reset the lock in a forked process: the thread that held it does not exist here."""
         self._flushing, self._lock = None, threading.Lock()
 
@@ -128,9 +128,7 @@ class QueueDelivery(Delivery):
             return False
         with self._lock:
             done: list[bool] = []
-            thread = threading.Thread(target=_flush, args=(client, done), name="krag-eval-langfuse-flush", daemon=True)
-            self._flushing = thread
-            thread.start()
+            self._flushing = thread = threads.start_thread(lambda: _flush(client, done), "krag-eval-langfuse-flush")
         return _joined(thread, end) and bool(done)
 
 
@@ -145,9 +143,9 @@ class SyncDelivery(Delivery):
         self._waiting: list[Score] = []
         self._failed_in_a_row = 0
         self._lock = threading.Lock()
-        renew_when_forked(self)
+        lifecycle.renew_when_forked(self)
 
-    def renew(self) -> None:
+    def start_anew(self) -> None:
         """Reset the state in a forked process: the parent holds the lock and sends the waiting scores."""
         self._waiting, self._lock = [], threading.Lock()
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from krag_eval import DEFAULT_CUT_OFFS, InvalidInputError, RowScorer, Scorer
-from krag_eval_langfuse.client import check_installed, load_langfuse, warn
+from krag_eval import InvalidInputError, RowScorer, Scorer
+from krag_eval.toolkit import DEFAULT_CUT_OFFS, IdKey, warn
+from krag_eval_langfuse.client import check_installed, load_langfuse
 from krag_eval_langfuse.fields import BareStrings, Where, find_gold, find_retrieved, gold_at
 from krag_eval_langfuse.scores import ScoreNames
 
@@ -29,7 +30,7 @@ class _Scoring:
     retrieved_at: Where
     prefix: str
     level: str
-    doc_key: str
+    doc_key: IdKey
     booleans: bool
     verdicts: bool
     config_ids: Mapping[str, str] | None
@@ -79,7 +80,7 @@ def as_langfuse_evaluators(
     retrieved: Where = None,
     prefix: str = "krag.",
     level: str = "chunk",
-    doc_key: str = "doc_id",
+    doc_key: IdKey = "doc_id",
     booleans: bool = False,
     verdicts: bool = False,
     config_ids: Mapping[str, str] | None = None,
@@ -143,7 +144,7 @@ def as_langfuse_run_evaluators(
     retrieved: Where = None,
     prefix: str = "krag.",
     level: str = "chunk",
-    doc_key: str = "doc_id",
+    doc_key: IdKey = "doc_id",
     booleans: bool = False,
     verdicts: bool = False,
     config_ids: Mapping[str, str] | None = None,
@@ -189,7 +190,7 @@ def as_langfuse_run_evaluators(
                     rankings.append(scoring.retrieved(output))
                     n_without_output += output is None
             except InvalidInputError as error:
-                raise InvalidInputError(f"item {number}: {error}") from None
+                raise error.at(f"item {number}") from None
         if not golds:
             raise InvalidInputError(
                 f"None of {len(item_results)} items has an expected output, so no gold documents are known. Add them "

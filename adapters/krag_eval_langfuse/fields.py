@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from krag_eval import InvalidInputError, Question
+from krag_eval.toolkit import IdKey, fields_of
 
 Where = str | Callable[[Any], object] | None
 Fields = dict[str, list[Any]]
@@ -56,7 +57,7 @@ class BareStrings:
     """
 
     are_ids: bool = False
-    id_key: str | None = None
+    id_key: IdKey | None = None
 
     @classmethod
     def under(cls, settings: Mapping[str, Any]) -> BareStrings:
@@ -68,7 +69,7 @@ class BareStrings:
     def row(self, value: str | int) -> dict[str, Any]:
         """Return the document with this id."""
         row: dict[str, Any] = {"id": str(value)}
-        return row if self.id_key is None else row | {"metadata": {self.id_key: str(value)}}
+        return row if self.id_key is None else row | {"metadata": fields_of(str(value), self.id_key)}
 
 
 def find_gold(expected: Any, where: Where, strings: BareStrings) -> Fields | None:
@@ -111,7 +112,7 @@ def find_gold(expected: Any, where: Where, strings: BareStrings) -> Fields | Non
     )
 
 
-def gold_at(fields: Fields, level: str, doc_key: str) -> list[Any]:
+def gold_at(fields: Fields, level: str, doc_key: IdKey) -> list[Any]:
     """Return the gold documents of these fields at a level, as `evaluate` takes them.
 
     Raises:

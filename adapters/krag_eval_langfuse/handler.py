@@ -10,22 +10,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from krag_eval import (
-    EvaluationResult,
-    EvaluationStart,
-    InvalidInputError,
-    QueryResult,
-    RetrievalSink,
-    ScoredRetrieval,
-    ScoredSession,
-)
-from krag_eval_langfuse.client import check_run_id, check_timestamp, warn
+from krag_eval import EvaluationResult, InvalidInputError, RetrievalSink
+from krag_eval.toolkit import EvaluationStart, QueryResult, ScoredRetrieval, ScoredSession, refuse, warn
+from krag_eval_langfuse.client import check_run_id, check_timestamp
 from krag_eval_langfuse.locating import Locator
 from krag_eval_langfuse.scores import Primitive, Score, ScoreNames, Target, make_scores, texts
 from krag_eval_langfuse.sender import ScoreCounters, ScoreSender
 
 if TYPE_CHECKING:
-    from krag_eval import Diagnosis
+    from krag_eval.toolkit import Diagnosis
 
 _POOLED = ("recall", "precision", "f1")  # results have micro values of these too
 
@@ -107,7 +100,7 @@ class LangfuseScoreHandler(RetrievalSink):
         config_ids: Mapping[str, str] | None = None,
     ) -> None:
         if sessions not in ("several", "all", "none"):
-            raise InvalidInputError(f"`sessions` must be 'several', 'all' or 'none', got {sessions!r:.60}.")
+            refuse("sessions", "'several', 'all' or 'none'", sessions)
         self._fewest_searches = {"several": 2.0, "all": 1.0, "none": math.inf}[sessions]
         self._traces = None if trace_ids is None else _TraceMap(trace_ids)
         self._whole = None
@@ -357,10 +350,7 @@ class _TraceMap:
 
     def __init__(self, given: Traces) -> None:
         if isinstance(given, (str, bytes)) or not isinstance(given, (Mapping, Sequence)):
-            raise InvalidInputError(
-                f"`trace_ids` is {given!r:.60}. It must be a mapping from query ids to trace ids, or a list with one "
-                "trace id per query."
-            )
+            refuse("trace_ids", "a mapping from query ids to trace ids, or a list with one trace id per query", given)
         self.is_list = not isinstance(given, Mapping)
         pairs = given.items() if isinstance(given, Mapping) else enumerate(given)
         self._targets = {str(key): _target(key, place) for key, place in pairs if place is not None}
@@ -387,8 +377,5 @@ class _TraceMap:
 def _target(key: object, place: object) -> Target:
     trace_id, observation_id = place if isinstance(place, (tuple, list)) and len(place) == 2 else (place, None)
     if not isinstance(trace_id, str) or not isinstance(observation_id, (str, type(None))):
-        raise InvalidInputError(
-            f"`trace_ids[{key!r:.60}]` is {place!r:.80}. "
-            "It must be a trace id, or a pair of a trace id and an observation id."
-        )
+        refuse(f"trace_ids[{key!r:.60}]", "a trace id, or a pair of a trace id and an observation id", place)
     return Target(trace_id=trace_id, observation_id=observation_id)

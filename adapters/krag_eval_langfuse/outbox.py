@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import errno
 import importlib
@@ -25,20 +24,18 @@ import weakref
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from krag_eval import InvalidInputError, KragEvalError
+from krag_eval.toolkit import lifecycle, retrying, threads, warn
 from krag_eval_langfuse.client import (
     LangfuseDeliveryError,
     environment_of,
     load_langfuse,
     project_of,
     time_limit_of,
-    warn,
     why_disabled,
 )
 from krag_eval_langfuse.delivery import AT_ONCE, Delivery, Outcome, Refusal, describe, post
@@ -86,7 +83,10 @@ class _DamagedError(InvalidInputError):
             f"{path}: is damaged ({damage}). It was not changed. To send the scores that can still be read, and "
             f"list the others, run: krag-eval langfuse-resend {shlex.quote(str(path))}"
         )
-        self.damage = damage
+        self.path, self.damage = path, damage
+
+    def __reduce__(self) -> tuple[type[_DamagedError], tuple[Path, str]]:
+        return type(self), (self.path, self.damage)
 
 
 class Row(NamedTuple):
@@ -638,26 +638,6 @@ def failure_of_status(status: int) -> Failure:
     return Failure.SHUT_OUT if status in _SHUT_OUT else Failure.REFUSED
 
 
-def retry_after(error: Exception, now: datetime) -> float | None:
-    """Return how many seconds the server asks to wait, at most 15 minutes, or None without a valid `Retry-After`."""
-    headers = getattr(error, "headers", None) or {}
-    given = next((str(value) for name, value in headers.items() if str(name).lower() == "retry-after"), "").strip()
-    if given.isascii() and given.isdigit():
-        seconds = float(given)
-    else:
-        try:
-            at = parsedate_to_datetime(given)
-            seconds = ((at if at.tzinfo else at.replace(tzinfo=UTC)) - now).total_seconds()
-        except (ValueError, OverflowError):
-            return None
-    return min(max(0.0, seconds), LONGEST_RETRY_AFTER)
-
-
-def backoff(n_failures: int) -> float:
-    """Return a random wait in seconds, which grows with the number of failures in a row."""
-    return random.uniform(FIRST_WAIT / 10, min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(n_failures - 1, 30)))
-
-
 class _StoppedError(Exception):
     pass
 
@@ -718,11 +698,8 @@ class Outbox(Delivery):
                 )
             self._client = self._client or client
             if self._thread is None and self.waiting:
-                self._thread = threading.Thread(target=self._work, name="krag-eval-langfuse-outbox", daemon=True)
-                try:
-                    self._thread.start()
-                except RuntimeError:  # the interpreter is shutting down: the next process sends
-                    self._thread = None
+                with contextlib.suppress(RuntimeError):  # the interpreter is shutting down: the next process sends
+                    self._thread = threads.start_thread(self._work, "krag-eval-langfuse-outbox")
 
     def send(self, client: Any, scores: Sequence[Score]) -> Outcome:
         """Store these scores and start sending."""
@@ -868,7 +845,7 @@ class Outbox(Delivery):
 
     def _has_failed(self, rows: Sequence[Row], error: Exception, said: str) -> None:
         self._go_on()
-        failure, asked = failure_of(error), retry_after(error, datetime.now(UTC))
+        failure, asked = failure_of(error), retrying.wait_asked(error)
         if failure is Failure.SHUT_OUT or (failure is Failure.REFUSED and len(rows) == 1):
             self._refuse(rows, said)
         elif failure is Failure.REFUSED:
@@ -931,9 +908,9 @@ class Outbox(Delivery):
         _LOG.log(level, "krag_eval: Langfuse does not accept scores now. They wait in %s: %s", self.file.path, said)
         self.problem = said
         if asked is None:
-            self._pause(backoff(self._n_failures), may_hurry=True)
+            self._pause(retrying.backoff(self._n_failures, FIRST_WAIT, LONGEST_WAIT), may_hurry=True)
         else:
-            self._pause(asked + random.uniform(0.0, FIRST_WAIT))
+            self._pause(min(asked, LONGEST_RETRY_AFTER) + random.uniform(0.0, FIRST_WAIT))
 
     def _pause(self, seconds: float, *, may_hurry: bool = False) -> None:
         """Wait. With `may_hurry`, `wait` ends the pause early. A pause that the server asked for is kept."""
@@ -1146,10 +1123,9 @@ def _after_fork(*, is_child: bool) -> None:
     _LOCK.release()
 
 
-atexit.register(_at_exit)
-if hasattr(os, "register_at_fork"):  # Windows has no fork
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=lambda: _after_fork(is_child=False),
-        after_in_child=lambda: _after_fork(is_child=True),
-    )
+lifecycle.at_exit("send", _at_exit)
+lifecycle.at_fork(
+    before=_before_fork,
+    in_parent=lambda: _after_fork(is_child=False),
+    in_child=lambda: _after_fork(is_child=True),
+)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from krag_eval import InvalidInputError, QueryResult
+from krag_eval import InvalidInputError
+from krag_eval.toolkit import QueryResult, refuse
 
 Primitive = str | int | float | bool
 _NAMESPACE = uuid.UUID("6d1f4f0e-6f0b-5d5c-9c5e-0d3a3c1b7f54")
@@ -43,7 +44,7 @@ class Target:
         for field in fields(self):
             value = getattr(self, field.name)
             if value is not None and not (isinstance(value, str) and value):
-                raise InvalidInputError(f"`{field.name}` is {value!r:.60}. It must be a non-empty string.")
+                refuse(field.name, "a non-empty string", value)
         if sum(value is not None for value in (self.trace_id, self.session_id, self.dataset_run_id)) != 1:
             raise InvalidInputError(
                 f"A score needs exactly one target, got {self.to_dict() or 'none'}. "
@@ -223,10 +224,8 @@ class ScoreNames:
         if not isinstance(given, Mapping) or not all(
             isinstance(one, str) and one for pair in given.items() for one in pair
         ):
-            raise InvalidInputError(
-                f"`config_ids` is {config_ids!r:.80}. It must be a mapping from keys such as 'recall@5' to the ids of "
-                "score configs in Langfuse."
-            )
+            must = "a mapping from keys such as 'recall@5' to the ids of score configs in Langfuse"
+            refuse("config_ids", must, config_ids)
         self._prefix, self._booleans, self._verdicts, self._config_ids = prefix, booleans, verdicts, dict(given)
         self._names: dict[str, str] = {}
 

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from krag_eval import InvalidInputError, KragEvalError
+from krag_eval.toolkit import lifecycle, refuse, warn
 from krag_eval_langfuse.client import (
     LangfuseDeliveryError,
     check_installed,
     load_langfuse,
-    renew_when_forked,
-    warn,
     why_disabled,
     without_keys,
 )
@@ -80,7 +79,7 @@ class ScoreSender:
         self, client: Any, *, delivery: str, on_error: str, needed_by: str, outbox: str | os.PathLike[str] | None = None
     ) -> None:
         if on_error not in get_args(OnError):
-            raise InvalidInputError(f"`on_error` is {on_error!r:.60}. It must be 'log' or 'raise'.")
+            refuse("on_error", "'log' or 'raise'", on_error)
         if client is not None and not callable(getattr(client, "create_score", None)):
             raise InvalidInputError(
                 f"`client` is of the type {type(client).__name__}, not a Langfuse client. Pass one, such as "
@@ -99,7 +98,7 @@ class ScoreSender:
         self._n_failed = 0
         self._has_lost = False
         self._lock = threading.Lock()
-        renew_when_forked(self)
+        lifecycle.renew_when_forked(self)
         if client is not None:
             try:
                 self.check()
@@ -107,7 +106,7 @@ class ScoreSender:
                 self._delivery.close(0.0)  # the constructor fails, so this delivery is never used
                 raise
 
-    def renew(self) -> None:
+    def start_anew(self) -> None:
         """Reset the lock in a forked process: the thread that held it does not exist here."""
         self._lock = threading.Lock()
 
@@ -123,6 +122,7 @@ class ScoreSender:
         """Return the client; create it on first use if none was given."""
         if self._client is None:
             self._client = load_langfuse(self._needed_by).get_client()
+            lifecycle.exit_before_others()  # langfuse closes its client at exit
         return self._client
 
     def check(self) -> None:

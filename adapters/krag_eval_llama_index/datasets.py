@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from krag_eval import EvalSet, InvalidInputError, KragEvalWarning, read_evalset
+from krag_eval.toolkit import as_id, refuse
 
 _PARTS = ("queries", "corpus", "relevant_docs")
 
@@ -56,14 +57,12 @@ def _part(source: object, name: str) -> Mapping[Any, Any]:
             f"This is not a LlamaIndex dataset: `{name}` is {part!r:.60}. It must look like "
             '{"queries": {id: text}, "corpus": {id: text}, "relevant_docs": {query id: [ids]}}.'
         )
-    return part
+    return {as_id(key) or key: value for key, value in part.items()}
 
 
 def _row(query_id: object, text: object, ids: object, corpus: Mapping[Any, Any]) -> dict[str, Any]:
     if not isinstance(ids, (list, tuple)):
-        raise InvalidInputError(
-            f"`relevant_docs[{query_id!r:.60}]` must be a list of ids, got {ids!r:.60}. Use [] for a query that has no "
-            "relevant chunk."
-        )
-    gold = [{"id": doc_id, "text": corpus.get(doc_id)} for doc_id in ids]
+        cure = "Use [] for a query that has no relevant chunk."
+        refuse(f"relevant_docs[{query_id!r:.60}]", "a list of ids", ids, cure)
+    gold = [{"id": doc_id, "text": corpus.get(as_id(doc_id) or doc_id)} for doc_id in ids]
     return {"id": query_id, "question": text, "gold": gold}

@@ -19,7 +19,8 @@ from llama_index.core.instrumentation.events.span import SpanDropEvent  # type: 
 from llama_index.core.instrumentation.span_handlers import NullSpanHandler
 from pydantic import PrivateAttr
 
-from krag_eval import LIVE_CUT_OFFS, InvalidInputError, LiveScorer
+from krag_eval import InvalidInputError, LiveScorer
+from krag_eval.toolkit import LIVE_CUT_OFFS, refuse
 from krag_eval_llama_index.responses import as_documents
 
 # How long leaving the `with` block waits for the last scores, in seconds.
@@ -79,7 +80,7 @@ def retrieval_scoring(
     (1.0, 1)
     """
     if isinstance(names, str):
-        raise InvalidInputError(f"`names` must be a list of class names, got {names!r:.60}. Use [{names!r:.60}].")
+        refuse("names", "a list of class names", names, f"Use [{names!r:.60}].")
     return RetrievalScoring(gold, only_outermost, names, query_id_tag, k=k, metrics=metrics, sinks=sinks, **options)
 
 

@@ -12,6 +12,7 @@ from llama_index.core.bridge.pydantic import ConfigDict
 from llama_index.core.evaluation.retrieval.metrics_base import BaseRetrievalMetric, RetrievalMetricResult
 
 from krag_eval import METRICS, Document, InvalidInputError, RowScorer
+from krag_eval.toolkit import refuse
 
 
 class KragRetrievalMetric(BaseRetrievalMetric):
@@ -152,10 +153,7 @@ def krag_metrics(
     """
     given: Any = list(METRICS) if metrics is None else [metrics] if isinstance(metrics, str) else metrics
     if not isinstance(given, Sequence) or not given:
-        raise InvalidInputError(
-            f"`metrics` must be a list of names such as 'recall@5', got {metrics!r:.60}. "
-            f"Known metrics: {', '.join(METRICS)}."
-        )
+        refuse("metrics", "a list of names such as 'recall@5'", metrics, f"Known metrics: {', '.join(METRICS)}.")
     cut_offs: Sequence[Any] = k if isinstance(k, (list, tuple, range)) else [k]
     chosen: list[BaseRetrievalMetric] = []
     separate = [_ONE_NAME.findall(one) or [one] if isinstance(one, str) else [one] for one in given]
@@ -179,5 +177,5 @@ def _listed(name: str, values: object, match_method: object) -> list[Any]:
             f"Pass `{name}=[...]`, or choose another method."
         )
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
-        raise InvalidInputError(f"`{name}` must be a list of strings, got {values!r:.60}.")
+        refuse(name, "a list of strings", values)
     return list(values)

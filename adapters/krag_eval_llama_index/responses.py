@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from krag_eval import (
-    DEFAULT_CUT_OFFS,
     Document,
     EvalSet,
     EvaluationResult,
@@ -17,29 +16,40 @@ from krag_eval import (
     evaluate,
     evaluate_run,
 )
+from krag_eval.toolkit import DEFAULT_CUT_OFFS, gold_first
 
 
+class _Answered(Protocol):
+    @property
+    def source_nodes(self) -> Any: ...
+
+
+Response = _Answered | BaseException
+
+
+@gold_first(old="response, gold")
 def score_response(
-    response: object, gold: object, k: int | Sequence[int | None] | None = DEFAULT_CUT_OFFS, **settings: Any
+    gold: object, response: Response, k: int | Sequence[int | None] | None = DEFAULT_CUT_OFFS, **settings: Any
 ) -> EvaluationResult:
     """Score the source nodes of one response of a query engine or chat engine.
 
     Args:
+        gold: The gold documents of the query as a list, or its `krag_eval.Question`.
         response: What the engine returned, streamed or not; or the exception that it raised, which counts as nothing
             retrieved.
-        gold: The gold documents of its query as a list, or its `krag_eval.Question`.
         k: One cut-off or several.
         **settings: As for `score_responses`.
 
     Raises:
         InvalidInputError: The response has no source nodes, or an argument is invalid.
     """
-    return score_responses([response], [gold], k, **settings)
+    return score_responses([gold], [response], k, **settings)
 
 
+@gold_first(old="responses, gold")
 def score_responses(
-    responses: Sequence[object] | Mapping[str, object],
     gold: object,
+    responses: Sequence[Response] | Mapping[str, Response],
     k: int | Sequence[int | None] | None = DEFAULT_CUT_OFFS,
     **settings: Any,
 ) -> EvaluationResult:
@@ -49,11 +59,11 @@ def score_responses(
     and `level="document"` work.
 
     Args:
+        gold: A list with the gold documents of each query, scored as by `krag_eval.evaluate`; or an `EvalSet` or a
+            list of `Question`, scored as by `krag_eval.evaluate_run`, which matches by id by default.
         responses: What the engine returned for each query, in the order of the gold; or, with questions as gold, a
             mapping by the id of the question, where a missing response counts as nothing retrieved. An exception in
             place of a response counts as nothing retrieved and is reported.
-        gold: A list with the gold documents of each query, scored as by `krag_eval.evaluate`; or an `EvalSet` or a
-            list of `Question`, scored as by `krag_eval.evaluate_run`, which matches by id by default.
         k: One cut-off or several.
         **settings: Further arguments of that function, such as `match_method`, `metrics`, `queries` or `level`.
 
@@ -63,7 +73,7 @@ def score_responses(
     >>> from llama_index.core.base.response.schema import Response
     >>> from llama_index.core.schema import NodeWithScore, TextNode
     >>> nodes = [NodeWithScore(node=TextNode(id_=name, text=name)) for name in ("n7", "n1")]
-    >>> result = score_responses([Response("From 9 to 18.", source_nodes=nodes)], [[{"id": "n1"}]], match_method="id")
+    >>> result = score_responses([[{"id": "n1"}]], [Response("From 9 to 18.", source_nodes=nodes)], match_method="id")
     >>> result["mrr@5"]
     0.5
     """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import types
-import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,12 +16,14 @@ from llama_index.core.instrumentation.dispatcher import (  # type: ignore[attr-d
 from llama_index.core.schema import QueryBundle
 
 import krag_eval
-from krag_eval import DEFAULT_CUT_OFFS, EvalSet, EvaluationResult, InvalidInputError, KragEvalWarning, as_evalset
+from krag_eval import EvalSet, EvaluationResult, as_evalset
+from krag_eval.toolkit import DEFAULT_CUT_OFFS, gold_first, refuse, warn
 
 
+@gold_first(old="retriever, evalset")
 def evaluate_retriever(
-    retriever: BaseRetriever | BaseQueryEngine,
     evalset: object,
+    retriever: BaseRetriever | BaseQueryEngine,
     k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     node_postprocessors: Sequence[Any] = (),
@@ -37,9 +38,9 @@ def evaluate_retriever(
     document (`ref_doc_id`) as `doc_id`, so that `level="document"` can be scored.
 
     Args:
+        evalset: An `EvalSet`, `{question: gold}`, a list of questions, or a table.
         retriever: A retriever; or a query engine, which is scored after its rerankers. An engine that can retrieve
             without answering writes no answer; any other is asked for an answer, and its source nodes are scored.
-        evalset: An `EvalSet`, `{question: gold}`, a list of questions, or a table.
         k: One cut-off or several; None scores all ranks, `"2000tok"` what fits into 2,000 tokens. The answer is
             cut; the retriever is never changed, so its `similarity_top_k` must be large enough.
         node_postprocessors: Rerankers and filters to apply to the answer, in this order.
@@ -57,14 +58,15 @@ def evaluate_retriever(
         RunStoppedError: More calls failed than `max_error_rate` allows.
     """
     questions = as_evalset(evalset)
-    asked = _Asked(retriever, questions, node_postprocessors, query_id_tag)
+    asked = _Asked(questions, retriever, node_postprocessors, query_id_tag)
     asked.check_depth(k)
-    return krag_eval.evaluate_retriever(asked.sync(), questions, k, name=name or asked.name, **settings)
+    return krag_eval.evaluate_retriever(questions, asked.sync(), k, name=name or asked.name, **settings)
 
 
+@gold_first(old="retriever, evalset")
 async def aevaluate_retriever(
-    retriever: BaseRetriever | BaseQueryEngine,
     evalset: object,
+    retriever: BaseRetriever | BaseQueryEngine,
     k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     node_postprocessors: Sequence[Any] = (),
@@ -79,25 +81,28 @@ async def aevaluate_retriever(
     Arguments, result and errors are those of `evaluate_retriever`.
     """
     questions = as_evalset(evalset)
-    asked = _Asked(retriever, questions, node_postprocessors, query_id_tag)
+    asked = _Asked(questions, retriever, node_postprocessors, query_id_tag)
     asked.check_depth(k)
     ask = asked.coroutine() if asked.is_async else asked.sync()
-    return await krag_eval.aevaluate_retriever(ask, questions, k, name=name or asked.name, **settings)
+    return await krag_eval.aevaluate_retriever(questions, ask, k, name=name or asked.name, **settings)
 
 
 class _Asked:
     """A retriever that is asked with the id of each question as an instrumentation tag."""
 
-    def __init__(self, retriever: Any, evalset: EvalSet, postprocessors: Sequence[Any], query_id_tag: str) -> None:
+    def __init__(self, evalset: EvalSet, retriever: Any, postprocessors: Sequence[Any], query_id_tag: str) -> None:
         if isinstance(retriever, BaseQueryEngine):
             can_retrieve = type(retriever).retrieve is not BaseQueryEngine.retrieve
             plain, async_ = ("retrieve", "aretrieve") if can_retrieve else ("query", "aquery")
         elif isinstance(retriever, BaseRetriever):
             plain, async_ = "retrieve", "aretrieve"
         else:
-            raise InvalidInputError(
-                f"`retriever` must be a retriever or query engine of LlamaIndex, got {retriever!r:.80}. "
-                "Pass `index.as_retriever(similarity_top_k=10)`, or use `krag_eval.evaluate_retriever` for other kinds."
+            refuse(
+                "retriever",
+                "a retriever or query engine of LlamaIndex",
+                retriever,
+                "Pass `index.as_retriever(similarity_top_k=10)`, or use `krag_eval.evaluate_retriever` for other "
+                "kinds.",
             )
         self._retriever = retriever
         self._ask: Any = getattr(retriever, plain)
@@ -143,11 +148,9 @@ class _Asked:
         deepest = max((cut_off for cut_off in cut_offs if isinstance(cut_off, int)), default=0)
         most = getattr(self._retriever, "similarity_top_k", None)
         if isinstance(most, int) and most < deepest:
-            warnings.warn(
+            warn(
                 f"The retriever returns at most {most} nodes (its `similarity_top_k`), but `k` goes up to {deepest}: "
-                f"values beyond {most} are computed from {most} nodes. Use a larger `similarity_top_k`.",
-                KragEvalWarning,
-                stacklevel=3,
+                f"values beyond {most} are computed from {most} nodes. Use a larger `similarity_top_k`."
             )
 
     def _tags(self, question: str) -> dict[str, Any]:

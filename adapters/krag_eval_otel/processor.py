@@ -13,17 +13,8 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import StatusCode, format_span_id, format_trace_id
 
-from krag_eval import (
-    LIVE_CUT_OFFS,
-    EvaluationResult,
-    InvalidInputError,
-    LiveCounters,
-    LiveScorer,
-    Run,
-    RunRow,
-    TraceSession,
-    TraceSpan,
-)
+from krag_eval import EvaluationResult, InvalidInputError, LiveScorer, Run, RunRow
+from krag_eval.toolkit import LIVE_CUT_OFFS, LiveCounters, TraceSession, TraceSpan, gold_first
 
 FRAMEWORK = "opentelemetry"
 
@@ -170,12 +161,13 @@ class _Traces(SpanExporter):
         score_row(self._scorer, session.row(session.query_id or ""), session.query_id, session.question)
 
 
-def send_traces(run: Run, gold: object, *, sinks: object, **options: Any) -> LiveScorer:
+@gold_first(old="run, gold")
+def send_traces(gold: object, run: Run, *, sinks: object, **options: Any) -> LiveScorer:
     """Score the sessions of exported traces and send the scores to sinks, as the live processor does.
 
     Args:
-        run: What `krag_eval.read_traces` returned.
         gold: The `EvalSet` with the questions.
+        run: What `krag_eval.read_traces` returned.
         sinks: One or several receivers of scores, such as `PhoenixSink`.
         **options: Further arguments of `krag_eval.LiveScorer`.
 

@@ -21,9 +21,9 @@ from opentelemetry import trace
 from opentelemetry._logs import LogRecord, SeverityNumber, get_logger
 from opentelemetry.trace import TraceFlags
 from opentelemetry.util.types import AnyValue
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
-from krag_eval import InvalidInputError, RetrievalSink, ScoredRetrieval, ScoredSession
+from krag_eval import InvalidInputError, RetrievalSink
+from krag_eval.toolkit import ScoredRetrieval, ScoredSession, retrying
 
 _LOG = logging.getLogger("krag_eval.otel")
 EVENT = "gen_ai.evaluation.result"
@@ -168,12 +168,7 @@ class PhoenixSink(_SpanSink):
         self._headers = {"Content-Type": "application/json"}
         self._headers |= {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         self._timeout = timeout
-        self._retrying = Retrying(
-            retry=retry_if_exception(_is_temporary),
-            stop=stop_after_attempt(attempts),
-            wait=wait_exponential(multiplier=0.2, max=5.0),
-            reraise=True,
-        )
+        self._retrying = retrying.Retrying(attempts - 1, _is_temporary, first=0.2, longest=5.0)
         self._waiting: dict[_Place, _Waiting] = {}
         self._lock = threading.Lock()
         self._sending = threading.Lock()
@@ -275,9 +270,12 @@ class PhoenixSink(_SpanSink):
             headers=self._headers,
             method="POST",
         )
-        for attempt in self._retrying:
-            with attempt, urllib.request.urlopen(request, timeout=self._timeout) as answer:
+
+        def post() -> None:
+            with urllib.request.urlopen(request, timeout=self._timeout) as answer:
                 answer.read()
+
+        self._retrying.call(post)
 
     def _give_up(self, place: _Place, one: _Waiting, reason: str) -> None:
         self.counters.waiting -= len(one.rows)

@@ -2,11 +2,10 @@
 
 * `score`: compute a dataset with one row per query and one column per metric and cut-off.
 * `aggregate`: compute the result over all queries, identical to the last bit to that of one machine.
-* `from_long`: join logs that have one row per retrieved document to their gold documents.
 * `plain_errors`: raise a worker's error with its own message where a dataset is consumed.
 
 `score` and `aggregate` read one row per query: its id, its gold documents and its retrieved documents, best first.
-`from_long` builds such rows from logs with one row per retrieved document.
+docs/scale.md shows how to group logs with one row per retrieved document.
 
 Importing this package does not import Ray.
 """
@@ -18,6 +17,8 @@ _load, __dir__, __all__ = _lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> object:
+    if name == "from_long":  # for one release
+        raise ImportError("`from_long` was removed. A query replaces it: see docs/scale.md#ray.", name=__name__)
     try:
         return _load(name)
     except ImportError as error:

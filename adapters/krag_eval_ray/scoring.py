@@ -12,14 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from krag_eval import (
-    DEFAULT_CUT_OFFS,
-    ColumnarScorer,
-    EvaluationResult,
-    InvalidInputError,
-    PartialState,
-    RepeatFinder,
-)
+from krag_eval import EvaluationResult, InvalidInputError
+from krag_eval.toolkit import DEFAULT_CUT_OFFS, refuse
+from krag_eval_scale import ColumnarScorer, PartialState, RepeatFinder
 
 if TYPE_CHECKING:
     from ray.data import Dataset
@@ -28,6 +23,7 @@ if TYPE_CHECKING:
 _COLUMNS = ["query_id", "actual", "predicted"]
 # The maximum number of repeated ids to count; beyond it, the error message says "At least".
 _MOST_REPEATS = 1000
+_LOOKED_AT = 200
 
 
 def score(
@@ -60,7 +56,7 @@ def score(
         allow_repeated_ids: Let rows have the same `query_id`. Otherwise all ids are read before this returns, so
             `materialize` a dataset that is expensive to compute, or allow repeats if they cannot occur.
         map_options: Further arguments of `Dataset.map_batches`, such as `{"num_cpus": 1, "concurrency": 64}`.
-        **settings: The scoring settings that `krag_eval.ColumnarScorer` takes, such as `match_method="id"`.
+        **settings: The scoring settings that `krag_eval_scale.ColumnarScorer` takes, such as `match_method="id"`.
 
     Returns:
         `query_id` (a string), the kept columns, `n_gold`, `n_retrieved`, and a float64 for each key such as `recall@5`,
@@ -74,7 +70,7 @@ def score(
     # Repeated ids are looked for over all blocks, not within each.
     scorer = ColumnarScorer(k, metrics=metrics, keep=keep, names=names, allow_repeated_ids=True, **settings)
     if bad_rows not in ("raise", "keep"):
-        raise InvalidInputError(f"`bad_rows` must be 'raise' or 'keep', got {bad_rows!r:.60}.")
+        refuse("bad_rows", "'raise' or 'keep'", bad_rows)
     read = scorer.score_with_errors if bad_rows == "keep" else scorer.score_batch
     ds = _checked(ds, scorer, read)
     if not allow_repeated_ids:
@@ -97,11 +93,12 @@ def aggregate(
     map_options: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> EvaluationResult:
-    """Compute the result over all queries, identical to the last bit to `krag_eval.ColumnarScorer` on one machine.
+    """Compute the result over all queries, identical to the last bit to `ColumnarScorer` on one machine.
 
     The data is read once. Each block becomes a state of exact sums; the driver merges the states as they arrive, in any
     order. Its memory use does not depend on the number of queries; the fingerprints of their ids, 8 bytes each, are
-    written to temporary files if there are more than two million.
+    written to temporary files if there are more than two million. States have no documents: only if nothing matches,
+    the first rows are read again, from which a warning says what would match.
 
     Args:
         ds: As for `score`.
@@ -115,7 +112,7 @@ def aggregate(
             `n_bad_rows`. `score` with `bad_rows="keep"` gives these rows and their reasons.
         allow_repeated_ids: Let rows have the same `query_id`.
         map_options: Further arguments of `Dataset.map_batches`.
-        **settings: The scoring settings that `krag_eval.ColumnarScorer` takes.
+        **settings: The scoring settings that `krag_eval_scale.ColumnarScorer` takes.
 
     Raises:
         InvalidInputError: An argument or the type of a column is invalid, ids are repeated, or more rows than allowed
@@ -138,15 +135,19 @@ def aggregate(
         _refuse_repeats(ds, finder, map_options)
     if not state.n_queries and not state.n_bad_rows:
         raise InvalidInputError("The dataset has no row, so there is nothing to aggregate. Pass at least one query.")
+    scorer.look_again(state, lambda: _first_rows(ds))
     return scorer.finalize(state, intervals=intervals, max_bad_rows=max_bad_rows)
+
+
+def _first_rows(ds: Dataset) -> pa.RecordBatch:
+    """Return a few rows, for the warning if nothing matches: the states of the workers have no documents."""
+    return next(_batches(ds.take_batch(_LOOKED_AT, batch_format="pyarrow")))
 
 
 def _checked(ds: Dataset, scorer: ColumnarScorer, read: Callable[[pa.RecordBatch], pa.RecordBatch]) -> Dataset:
     """Check the columns and select those that are read, if Ray knows them without computing anything."""
     if not hasattr(ds, "map_batches"):
-        raise InvalidInputError(
-            f"`ds` must be a Ray dataset, got {type(ds).__name__}. Make one with `ray.data.read_parquet(...)`."
-        )
+        refuse("ds", "a Ray dataset", ds, "Make one with `ray.data.read_parquet(...)`.")
     schema = ds.schema(fetch_if_missing=False)
     if schema is None or not isinstance(schema.base_schema, pa.Schema):
         return ds
@@ -165,7 +166,7 @@ def _rows(
     """Yield the rows that a function returns for each block, as they arrive; leaving early stops the job.
 
     Raises:
-        InvalidInputError: A row was refused where the dataset was computed, as by `from_long`.
+        InvalidInputError: A row was refused where the dataset was computed.
     """
     known = ds.schema(fetch_if_missing=False)
     mapped = _mapped(ds if known is None else ds.select_columns(columns), function, given, map_options)
@@ -198,7 +199,7 @@ _REFUSAL = re.compile(rf"^{re.escape(InvalidInputError.__module__)}\.{InvalidInp
 def plain_errors() -> Iterator[None]:
     """Raise a worker's error with its own message: wrap this around the code that consumes a dataset.
 
-    Without it, the message of `score` or `from_long` is buried in the traceback of the error that Ray raises.
+    Without it, the message is buried in the traceback of the error that Ray raises.
 
     Raises:
         InvalidInputError: A worker could not read or score a row; the message names it. Ray's error is its cause.

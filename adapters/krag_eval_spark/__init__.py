@@ -2,7 +2,6 @@
 
 * `score`: compute a DataFrame with one row per query and one column per metric and cut-off.
 * `aggregate`: compute the result over all queries, identical to the last bit to that of one machine.
-* `from_long`: join logs that have one row per retrieved document to their gold documents.
 * `plain_errors`: raise a worker's error with its own message where a DataFrame is computed.
 
 Only the public DataFrame API is used, so the same code runs on classic Spark, on Spark Connect and on other servers
@@ -18,6 +17,8 @@ _load, __dir__, __all__ = _lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> object:
+    if name == "from_long":  # for one release
+        raise ImportError("`from_long` was removed. A query replaces it: see docs/scale.md#spark.", name=__name__)
     try:
         return _load(name)
     except ImportError as error:

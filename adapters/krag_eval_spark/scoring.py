@@ -13,14 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from krag_eval import (
-    DEFAULT_CUT_OFFS,
-    ColumnarScorer,
-    EvaluationResult,
-    InvalidInputError,
-    PartialState,
-    RepeatFinder,
-)
+from krag_eval import EvaluationResult, InvalidInputError
+from krag_eval.toolkit import DEFAULT_CUT_OFFS, refuse
+from krag_eval_scale import ColumnarScorer, PartialState, RepeatFinder
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, GroupedData
@@ -29,6 +24,7 @@ if TYPE_CHECKING:
 
 # This many tasks merge the states of all partitions before anything reaches the driver.
 _MERGING_TASKS = 8
+_LOOKED_AT = 200
 
 
 def score(
@@ -60,8 +56,8 @@ def score(
             that computes it. With `"keep"` the row has null values, and the last column, `error`, tells the reason; it
             is null in all other rows.
         allow_repeated_ids: Let rows have the same `query_id`. Otherwise a job reads the ids before this returns: allow
-            repeats if they cannot occur, as after `from_long`, and nothing is computed twice.
-        **settings: The scoring settings that `krag_eval.ColumnarScorer` takes, such as `match_method="id"`.
+            repeats if they cannot occur, as after a `GROUP BY`, and nothing is computed twice.
+        **settings: The scoring settings that `krag_eval_scale.ColumnarScorer` takes, such as `match_method="id"`.
 
     Returns:
         `query_id` (a string), the kept columns, `n_gold`, `n_retrieved`, and a double for each key such as `recall@5`,
@@ -74,7 +70,7 @@ def score(
     """
     scorer = ColumnarScorer(k, metrics=metrics, keep=keep, names=names, allow_repeated_ids=True, **settings)
     if bad_rows not in ("raise", "keep"):
-        raise InvalidInputError(f"`bad_rows` must be 'raise' or 'keep', got {bad_rows!r:.60}.")
+        refuse("bad_rows", "'raise' or 'keep'", bad_rows)
     read = scorer.score_with_errors if bad_rows == "keep" else scorer.score_batch
     columns = _checked(df, scorer)
     rows, returned = _selected(df, columns), _returned(df, columns, read(_empty_batch(df)).schema)
@@ -94,12 +90,13 @@ def aggregate(
     allow_repeated_ids: bool = False,
     **settings: Any,
 ) -> EvaluationResult:
-    """Compute the result over all queries, identical to the last bit to `krag_eval.ColumnarScorer` on one machine.
+    """Compute the result over all queries, identical to the last bit to `ColumnarScorer` on one machine.
 
     Each partition becomes a state of exact sums, of about 20 kB for the default metrics at three cut-offs; a few tasks
     and then the driver merge the states, in any order. Memory use does not depend on the number of queries. In the same
     job these tasks compare 64 bits of each id, on disk if there are many; only if some are equal, a second job compares
-    the ids themselves.
+    the ids themselves. States have no documents: only if nothing matches, another job reads the first rows, from which
+    a warning says what would match.
 
     Args:
         df: As for `score`, or `df.groupBy("model", "day")`, which means `by=["model", "day"]`.
@@ -112,7 +109,7 @@ def aggregate(
         max_bad_rows: How many rows that cannot be scored may be skipped, with a warning; the result counts them in
             `n_bad_rows`. `score` with `bad_rows="keep"` gives these rows and their reasons.
         allow_repeated_ids: Let rows have the same `query_id`; as for `score`.
-        **settings: The scoring settings that `krag_eval.ColumnarScorer` takes.
+        **settings: The scoring settings that `krag_eval_scale.ColumnarScorer` takes.
 
     Raises:
         InvalidInputError: An argument or the type of a column is invalid, ids are repeated, or more rows than allowed
@@ -135,7 +132,15 @@ def aggregate(
     state.check_bad_rows(max_bad_rows)
     if any(row["has_repeats"] for row in merged):
         _refuse_repeats(df)  # two ids may share a fingerprint
+    scorer.look_again(state, lambda: _first_rows(df))
     return scorer.finalize(state, intervals=intervals, max_bad_rows=max_bad_rows)
+
+
+def _first_rows(df: DataFrame) -> pa.RecordBatch:
+    """Return a few rows, for the warning if nothing matches: the states of the workers have no documents."""
+    schema = pa.schema([field for field in _empty_batch(df).schema if field.name in _COLUMNS])
+    rows = (row.asDict(recursive=True).values() for row in _selected(df.limit(_LOOKED_AT), schema.names).collect())
+    return pa.RecordBatch.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
 
 
 def _ungrouped(grouped: GroupedData, by: object) -> tuple[DataFrame, str | list[str]]:
@@ -206,8 +211,7 @@ def _quoted(column: str) -> str:
     return "`" + column.replace("`", "``") + "`"
 
 
-# If an expression raises the error, Spark appends its class to the message.
-_REFUSAL = re.compile(rf"\b{InvalidInputError.__name__}: ([^\n]+?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
+_REFUSAL = re.compile(rf"\b{InvalidInputError.__name__}: ([^\n]+)$", re.MULTILINE)
 
 
 @contextmanager
@@ -340,7 +344,7 @@ _ARROW_TYPES = {
 }
 
 
-def types_of(frame: DataFrame) -> list[tuple[str, Any]]:
+def _types_of(frame: DataFrame) -> list[tuple[str, Any]]:
     """Return the columns of a DataFrame: names, and types as Spark writes them in JSON.
 
     Raises:
@@ -361,7 +365,7 @@ def _empty_batch(frame: DataFrame, by: Collection[str] = ()) -> pa.RecordBatch:
         InvalidInputError: A column has a type without a counterpart in Arrow.
     """
     read = {*_COLUMNS, *by}
-    fields = [(name, _arrow(name, type_) if name in read else pa.null()) for name, type_ in types_of(frame)]
+    fields = [(name, _arrow(name, type_) if name in read else pa.null()) for name, type_ in _types_of(frame)]
     return pa.RecordBatch.from_pylist([], schema=pa.schema(fields))
 
 

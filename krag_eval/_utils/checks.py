@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from numbers import Integral, Real
+from typing import Any, cast
 
-from krag_eval._utils.errors import InvalidInputError, did_you_mean, show
+from krag_eval._utils.errors import Part, did_you_mean, refuse
 
 
 def as_number(value: object) -> float | None:
@@ -21,60 +25,66 @@ def as_number(value: object) -> float | None:
         return None
 
 
-def describe_type(value: object) -> str:
-    """Return the type of a value for a message: `a dict`, `an int`."""
-    name = type(value).__name__
-    return f"an {name}" if name[0].lower() in "aeiou" else f"a {name}"
+def value_of(given: object) -> Any:
+    """Return the value of a member of an enum, such as one that a user of krag defines; anything else as it is."""
+    return given.value if isinstance(given, Enum) else given
 
 
 def one_of(name: str, value: object, known: Sequence[str]) -> str:
-    """Return the value, if it is one of the known names.
+    """Return the value, if it is one of the known names; a member of any enum stands for its value.
 
     Raises:
         InvalidInputError: It is not; the nearest name is suggested.
     """
-    if isinstance(value, str) and value in known:
-        return str(value)
-    names = [str(k) for k in known]
-    choices = ", ".join(repr(k) for k in names)
-    raise InvalidInputError(f"`{name}` must be one of {choices}, got {show(value)}.{did_you_mean(value, names)}")
+    value = value_of(value)
+    if not (isinstance(value, str) and value in known):
+        names = [str(k) for k in known]
+        refuse(name, f"one of {', '.join(map(repr, names))}", value, did_you_mean(value, names))
+    return str(value)
 
 
-def check_threshold(value: object, name: str = "threshold") -> float:
-    """Return the threshold as a float in [0, 1].
+def check_number(name: str, value: object, *cure: Part, **bounds: float) -> float:
+    """Return the value as a finite number within some bounds.
 
-    Raises:
-        InvalidInputError: It is no number, NaN, or outside [0, 1].
-    """
-    number = as_number(value)
-    if number is not None and 0 <= number <= 1:
-        return number
-    raise InvalidInputError(
-        f"`{name}` must be a number from 0 to 1, got {show(value)}. It is the similarity from which two texts match."
-    )
-
-
-def check_count(name: str, value: object, *, least: int = 1) -> int:
-    """Return the value as a number of things, at least one or as many as `least` says.
-
-    Raises:
-        InvalidInputError: It is no integer, or below that.
-    """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise InvalidInputError(f"`{name}` must be an integer of at least {least}, got {show(value)}.")
-    return int(value)
-
-
-def check_seconds(name: str, value: object, *, above_zero: bool = False) -> None:
-    """Check a number of seconds: finite, and at least 0 or above it.
+    Args:
+        name: The name of the argument.
+        value: The value.
+        cure: What to do if it is something else.
+        bounds: Of `least`, `above`, `most` and `below` those that hold.
 
     Raises:
         InvalidInputError: It is something else.
     """
     number = as_number(value)
-    if number is None or not 0 <= number < float("inf") or (above_zero and number == 0):
-        least = "more than 0" if above_zero else "at least 0"
-        raise InvalidInputError(f"`{name}` must be a number of seconds, {least}, got {show(value)}.")
+    if number is None or not math.isfinite(number) or not all(_BOUNDS[b][1](number, at) for b, at in bounds.items()):
+        must = _BOTH.get(tuple(bounds)) or " and ".join(f"{_BOUNDS[b][0]} {{{b}:g}}" for b in bounds)
+        refuse(name, f"a number {must.format(**bounds)}", value, *cure)
+    return number
+
+
+_BOUNDS: Mapping[str, tuple[str, Callable[[float, float], bool]]] = {
+    "least": ("of at least", operator.ge),
+    "above": ("above", operator.gt),
+    "most": ("at most", operator.le),
+    "below": ("below", operator.lt),
+}
+_BOTH: Mapping[tuple[str, ...], str] = {
+    ("least", "most"): "from {least:g} to {most:g}",
+    ("above", "below"): "between {above:g} and {below:g}",
+}
+
+
+def check_count(name: str, value: object, *, least: int = 1, most: int | None = None) -> int:
+    """Return the value as a number of things, at least one or as many as `least` says.
+
+    Raises:
+        InvalidInputError: It is no integer, below that, or more than `most`.
+    """
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    number = int(cast(Integral, value)) if is_whole else least - 1
+    if number < least or (most is not None and number > most):
+        refuse(name, f"an integer of at least {least}" if most is None else f"an integer from {least} to {most}", value)
+    return number
 
 
 def check_kind(name: str, value: object, kind: type, cure: str) -> None:
@@ -84,8 +94,7 @@ def check_kind(name: str, value: object, kind: type, cure: str) -> None:
         InvalidInputError: It is something else; `cure` says where such an object comes from.
     """
     if not isinstance(value, kind):
-        article = "an" if kind.__name__[0] in "AEIOU" else "a"
-        raise InvalidInputError(f"`{name}` must be {article} {kind.__name__}, got {describe_type(value)}. {cure}")
+        refuse(name, f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}", value, cure)
 
 
 def check_path(value: object) -> None:
@@ -95,4 +104,4 @@ def check_path(value: object) -> None:
         InvalidInputError: It is neither a string nor a path.
     """
     if not isinstance(value, (str, bytes, os.PathLike)):
-        raise InvalidInputError(f"The path must be a string or a Path, got {describe_type(value)}. Name a file.")
+        refuse("path", "a string or a Path", value, "Name a file.")

@@ -61,8 +61,8 @@ _OTHER_KEYS = (
 NAME = (
     r"(?:passw(?:or)?d|pass[-_ ]?(?:phrase|code|wort)"
     r"|(?:(?<![A-Za-z])|(?<=%3B)|(?<=%26)|(?-i:(?<=[a-z])(?=P)))(?:pwd|psw|pass)"
-    r"|bind[-_]?pw|secret|credentials?|dsn|conn(?:ection)?[-_ ]?str(?:ing)?|(?:api|access|account|subscription|master"
-    r"|admin|functions?|signing|encryption|private|auth|app(?:lication)?|storage|license|service|client|shared|query"
+    r"|bind[-_]?pw|auth[-_.]user[-_.]info|secret|credentials?|dsn|conn(?:ection)?[-_ ]?str(?:ing)?"
+    r"|(?:api|access|account|subscription|master|admin|functions?|signing|encryption|private|auth|app(?:lication)?|storage|license|service|client|shared|query"
     r"|search|instrumentation|project|write|ingest(?:ion)?|deploy|server)[-_ ]?key"
     r"|(?:access|auth|refresh|session|id|security|sas|bot"
     r"|api|bearer|oauth|private|personal|deploy|user|client|app)[-_ ]?token)"
@@ -76,10 +76,11 @@ _WEAK_NAME = (
 )
 _FOREIGN = (
     "비밀번호|패스워드|암호|비번|密码|密碼|口令|パスワード|暗証番号"
-    "|пароль|пароля|паролем|contraseña|senha|mot de passe|kennwort"
+    "|пароль|пароля|паролем|contraseña|senha|mot de passe|kennwort|hasło|şifre|wachtwoord|lösenord|mật khẩu"
+    "|كلمة المرور|كلمة السر|पासवर्ड|סיסמה|รหัสผ่าน"
 )
 _WEAK_FOREIGN = (
-    r"토큰|시크릿|인증\s?키|비밀\s?키|api\s?키|액세스\s?키|密钥|密鑰|秘钥|令牌"
+    r"토큰|시크릿|인증\s?키|비밀\s?키|api\s?키|액세스\s?키|[密私秘]密?[钥鑰鍵]|令牌"
     r"|トークン|シークレット|キー|токен|секрет|ключ(?: доступа| api)?"
 )
 _LIKE_A_KEY = r"(?=[^\s\"',;&]{0,64}\d)(?=[^\s\"',;&]{0,64}[A-Za-z])"
@@ -92,8 +93,9 @@ _NONE = (
     r"|[A-Za-z_.]{1,63}[(\[](?:[)\"'\][A-Za-z0-9_]|\Z)|(?:\w{1,20}\.)?(?:b64|base64|sha|md5|int|utf)\w{0,20}\()"
 )
 _QUOTE = r"\\{0,3}[\"'`]"
-# What wraps a value in a `repr`: `Some("`, `SecretStr('`, `Secret::new("`, `["`.
+# What wraps a value in a `repr`: `Some("`, `SecretStr('`, `Secret::new("`, `["`; YAML's anchors and tags, PHP's types.
 _WRAPPER = (
+    r"(?:&\w{1,20}\s|!{1,2}\w{0,20}\s|string\(\d{1,4}\)\s)?"
     r"(?:&?(?:some|ok|just|secret\w{0,20}|password\w{0,12}|apikey|token|string|str|bytes|sensitive|masked|optional"
     r"|credential\w{0,12})(?:::\w{1,20}|\.of|\.from_token)?\s?[({]\s{0,12}(?:value\s?[=:]\s?)?){0,2}"
 )
@@ -116,25 +118,7 @@ _KINDS = bytes(
     next((ord(kind) for kind, chars in _CHARACTERS.items() if chr(code) in chars), 32) for code in range(256)
 )
 _NAMES = ("=", ":", ">", "%3d", "',", '",', "(")
-_ABROAD = (
-    *(
-        "비밀번호",
-        "패스워드",
-        "암호",
-        "비번",
-        "토큰",
-        "시크릿",
-        "키",
-        "密",
-        "口令",
-        "秘",
-        "令牌",
-        "パスワード",
-        "暗証番号",
-    ),
-    *("トークン", "シークレット", "キー", "парол", "токен", "секрет", "ключ", "contraseña", "senha", "mot de passe"),
-    "kennwort",
-)
+_ABROAD = tuple(f"{_FOREIGN}|토큰|시크릿|키|密|私|秘|令牌|トークン|シークレット|キー|токен|секрет|ключ".split("|"))
 KEY_FORM = (
     "(?<![A-Za-z0-9])(?:"
     + "|".join(f"(?:{'|'.join(map(re.escape, begins.split()))}){rest}" for rest, begins in PROVIDERS.items())
@@ -146,10 +130,18 @@ _SHAPES = {
     ("-----begin",): (
         r"()-----BEGIN [A-Z ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----[\s\S]*?(?:-----END [A-Z ]{0,60}-----|\Z)",
     ),
-    ("hooks.slack", "/webhooks/", ".webhook.office", ".logic.azure", "hooks.zapier", "open.feishu", "oapi.dingtalk"): (
+    (
+        *("hooks.slack", "/webhooks/", ".webhook.office", ".logic.azure", "hooks.zapier", "open.feishu"),
+        "oapi.dingtalk",
+        *("infura.io", "alchemy", "ankr.com", "quiknode"),
+    ): (
         (
             r"(/(?:hooks\.slack(?:-gov)?\.com|(?:\w{1,10}\.)?discord(?:app)?\.com/api/webhooks|hooks\.zapier\.com"
             r"|[\w.-]{1,80}\.webhook\.office\.com|open\.(?:feishu|larksuite)\.\w{2,3}/open-apis/bot)/)[^\s\"'<>\[]+"
+        ),
+        (
+            r"(\.infura\.io/(?:ws/)?v3/|\.alchemy(?:api\.io|\.com)/v2/|\.ankr\.com/\w{1,30}/|\.quiknode\.pro/)"
+            r"[\w-]{20,}"
         ),
     ),
     ("?", "&", "#", ";"): (
@@ -181,19 +173,28 @@ _SHAPES = {
             r"|[a-z]{6,}(?=[,;)}\]]|\Z))"
         ),
         rf"({_WEAK_NAME}{_IS}){_NONE}{_LIKE_A_KEY}(?:{_IN_QUOTES}|{_BARE}{{6,}})",
-        rf"([-_](?:token|key)(?:{_QUOTE})?\s?:\s?{_OPEN}|(?<![\w-])key{_IS}){_NONE}{_LIKE_A_KEY}[\w+/=.~-]{{20,}}",
+        rf"([-_](?:token|key)(?:{_QUOTE})?\s?:\s?{_OPEN}|(?-i:[A-Z]_(?:KEY|TOKEN)=){_OPEN}|(?<![\w-])key{_IS}){_NONE}{_LIKE_A_KEY}[\w+/=.~-]{{20,}}",
         (
             rf"((?:{NAME}|{_WEAK_NAME}|-key)(?:{_QUOTE}\s?,\s?b?|\(\s?b?){_QUOTE}){_NONE}(?:{_LIKE_A_KEY}[^\s\"'\\]{{8,}}"
             r"|(?<=')[^\s'\"\\]{20,})"
         ),
         # A block of YAML: the value stands on the lines below.
         rf"({NAME}\s?:\s?[|>][-+]?\d?[ \t]*\n)(?:[ \t]+\S[^\n]*(?:\n|\Z))+",
+        # A list of YAML.
+        (
+            rf"({NAME}s?(?:{_QUOTE})?\s?:[ \t]*\n)"
+            rf"(?:[ \t]*-[ \t]+(?:{_QUOTE})?{_LIKE_A_KEY}[^\s:]{{8,}}(?:\n|\Z))+"
+        ),
         rf"({NAME}\s?[=:]\s?(?:\"\"\"|''')\\?\s?)(?:[^\"'\n]+\n?)+",
     ),
     # A name and a value with nothing but words between them.
-    ("key ", "token ", "secret ", "password ", "identified", "requirepass", "machine "): (
+    (
+        *(f"{name}{space}" for name in ("key", "token", "secret", "password", ".pass") for space in " \t"),
+        *("identified", "requirepass", "machine ", "auth "),
+    ): (
         rf"({NAME}\s(?:(?:is|was)\s(?:set\sto\s)?)?[\"'`]?){_LIKE_A_KEY}[\w+/=.~-]{{20,}}",
         r"(\bpassword\s+(?:from\s+'[^'\n]{0,80}'\s+to\s+)?'|\bidentified(?:\s+with\s+\w{1,40})?\s+by\s+')[^'\n]{4,}",
+        rf"((?-i:\bAUTH)\s(?:\w{{1,30}}\s)?){_LIKE_A_KEY}[!-~]{{12,}}",
         r"(\brequirepass\s[\"']?|\bmachine\s\S{1,99}\s{1,9}login\s\S{1,99}\s{1,9}password\s)[^\s\"']{4,}",
     ),
     ("name", "key"): (
@@ -201,6 +202,16 @@ _SHAPES = {
             rf"((?:name|key)[\"']?\s?[:=]\s?[\"']?[\w.-]{{0,40}}{NAME}[\"']?,?\s{{1,20}}"
             rf"[\"']?(?:value|default)[\"']?\s?[:=]\s?[\"']?){_NONE}(?:{_IN_QUOTES}|{_BARE}{{4,}})"
         ),
+    ),
+    ("variable",): (
+        rf"(\bvariable\s\"[\w-]{{0,40}}{NAME}[\w-]{{0,20}}\"\s?\{{[^}}]{{0,400}}?\bdefault\s{{1,12}}=\s\")[^\"\n]{{4,}}",
+    ),
+    ("input_value",): (rf"({NAME}\n\s{{1,4}}[^\n]{{0,300}}\binput_value=[\"']){_NONE}[^\"'\n]{{4,}}",),
+    ("_headers=",): (r"(\bOTEL_EXPORTER_OTLP_(?:\w{1,10}_)?HEADERS=)[^\s]{4,}",),
+    (":5432:",): (rf"(:5432:[\w*.-]{{1,63}}:[\w*.@-]{{1,63}}:){_LIKE_A_KEY}[!-~]{{6,}}",),
+    ("add-mask::",): (r"(::add-mask::)[^\s]{4,}",),
+    ("secret set", "poetry config"): (
+        r"(\bsecret\sset\s[^\n]{0,100}?(?:--body|-b)[\s=][\"']?|\bpoetry\sconfig\shttp-basic\.\S{1,40}\s\S{1,60}\s)[^\s\"']{4,}",
     ),
     ("{",): (r"((?:pwd|password)=)\{(?=[^}\n]{0,99}[^A-Za-z_}\n])[^}\n]{4,99}\}",),
     ("auth",): (
@@ -240,13 +251,24 @@ _SHAPES = {
 _ADDRESS = re.compile(r"(?<=://)(?:[^\s/?#]*@|[^\s/?#@:]{0,99}:(?!\d{1,5}[/?#])[^\s\"'<>]{1,200}@)")
 _ORACLE = r"(jdbc:oracle:\w{1,9}:|\bsqlplus\s(?:-\w\s)?)[^\s@]{1,200}(?=@)"
 _VALUE_OF = re.compile(
-    r"(?:pass|pwd|psw|pw|secret|cred|dsn|conn|key|token|auth|otp|sid|sig|jwt|pat|pin)"
+    r"(?:pass|pwd|psw|pw|secret|cred|dsn|conn|key|token|auth|user.info|otp|sid|sig|jwt|pat|pin)"
     r"[\w\"'`\\\] -]{0,24}(?:[=:,>(]|%3d)"
 )
 _ABROAD_VALUE = re.compile(rf"(?:{_FOREIGN}|{_WEAK_FOREIGN})[은는이가을를]?\s{{0,2}}[=:]?\s{{0,2}}[!-~]")
 _LONG_WORD = b"a" * 16
 # What a text has with a credential that is no long word and needs no `=`, `@` or colon.
-_SIGNS = (" -", "\n-", "private key", "bearer ", "basic ", "authorization", "password ", "identified", "requirepass")
+_SIGNS = (
+    " -",
+    "\n-",
+    "auth ",
+    "private key",
+    "bearer ",
+    "basic ",
+    "authorization",
+    "password ",
+    "identified",
+    "requirepass",
+)
 _WIDE = str.maketrans(
     {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
     | dict.fromkeys(map(ord, "「」『』“”„«»"), '"')

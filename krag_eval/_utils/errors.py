@@ -9,29 +9,62 @@
 
     KragEvalWarning (UserWarning)               the result is valid, but look at this
 
-A message says what is wrong with the value given, what is expected, and what to do.
+A message says what is wrong with the value given, what is expected, and what to do. It is made of parts: texts, which
+nobody changes any more, and arguments, which each front end words: Python `k=0`, the command line `--k 0`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from numbers import Number
+from typing import Any, NoReturn, Self, TypeVar
 
 from krag_eval._utils.formatting import escape_controls
 
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument in a message. As a string it is worded as in Python.
+
+    >>> f"{Argument('k')}, {Argument('level', 'document')}"
+    "`k`, level='document'"
+
+    Attributes:
+        name: Its name.
+        value: Its value, if the message says one.
+        call: How Python gives it that value, if not as a keyword.
+    """
+
+    name: str
+    value: object = ...
+    call: str | None = None
+
+    def __str__(self) -> str:
+        return self.call or (f"`{self.name}`" if self.value is ... else f"{self.name}={self.value!r}")
+
+
+Part = str | Argument
+Parts = tuple[Part, ...]
+
+
+def worded(parts: Iterable[object]) -> str:
+    """Return a message as Python words it."""
+    return escape_controls("".join(map(str, parts)))
+
+
 class _RedactedError(Exception):
     """An error whose message shows no credentials, whatever it quotes: addresses, arguments, other errors."""
 
     def __init__(self, *args: object, **further: Any) -> None:
-        super().__init__(*(_fit(one) if isinstance(one, str) else one for one in args), **further)
+        super().__init__(*map(_fitting, args), **further)
 
 
 _LONGEST_END = 4_000
@@ -48,16 +81,53 @@ def _fit(text: str) -> str:
     return f"{text[:_LONGEST_END]} ... ({left_out:,} characters left out) ... {text[-_LONGEST_END:]}"
 
 
+def _fitting(part: object) -> object:
+    """Return a part of a message without credentials."""
+    if isinstance(part, Argument):
+        value = _fit(part.value) if isinstance(part.value, str) else part.value
+        return replace(part, name=_fit(part.name), value=value)
+    return _fit(part) if isinstance(part, str) else part
+
+
 class KragEvalError(_RedactedError):
     """Base class of every error that krag_eval raises on purpose."""
 
     def __str__(self) -> str:
-        # Not of the next base class: KeyError would return the repr of the message.
-        return escape_controls(Exception.__str__(self))
+        return worded(self.args)
 
 
 class InvalidInputError(KragEvalError, ValueError):
-    """A value that was passed cannot be used."""
+    """A value that was passed cannot be used.
+
+    Attributes:
+        argument: The name of the argument that the message is about, if it is about one.
+        expected: What this must be, if the message says that it "must be EXPECTED, got GOT".
+        got: What was given, as the message shows it: errors keep no object alive, and travel between processes.
+    """
+
+    expected: str | None = None
+    got: str | None = None
+
+    def __init__(self, *parts: Part) -> None:
+        super().__init__(*parts)
+        self.argument = self.args[0].name if parts and isinstance(self.args[0], Argument) else None
+
+    def at(self, place: Part, columns: Mapping[str, str] | None = None) -> Self:
+        """Put a place in front of the message, and return the error.
+
+        Behind a place, the message is about a field and no argument: `columns` has the names of fields in the file.
+        """
+        first, *others = self.args or ("",)
+        if isinstance(first, Argument):
+            field, *index = first.name.partition("[")
+            first = f"`{(columns or {}).get(field, field)}{''.join(index)}`"
+        self.args = (*((place, ": ") if isinstance(place, Argument) else (_fit(f"{place}: "),)), first, *others)
+        return self
+
+    def without(self, place: str) -> Parts:
+        """Return the message without the place in front of it."""
+        first, *others = self.args
+        return (str(first).removeprefix(f"{place}: ") if isinstance(first, str) else first, *others)
 
 
 class UnknownArgumentError(InvalidInputError, TypeError):
@@ -77,18 +147,20 @@ class MissingDependencyError(KragEvalError, ImportError):
         extra: The extra of krag-eval that brings it; None if none does.
     """
 
-    def __init__(self, needed_by: str, package: str, extra: str | None) -> None:
+    def __init__(self, needed_by: Part, package: str, extra: str | None) -> None:
         super().__init__(
-            f"`{needed_by}` needs the package {package!r}, which is not installed. "
+            "`",
+            needed_by,
+            f"` needs the package {package!r}, which is not installed. "
             f'Install it with: pip install "{package if extra is None else f"krag-eval[{extra}]"}"',
             name=package,
         )
-        self.needed_by = needed_by
+        self.needed_by = str(needed_by)
         self.package = package
         self.extra = extra
 
-    def __reduce__(self) -> tuple[type[MissingDependencyError], tuple[str, str, str | None]]:
-        return type(self), (self.needed_by, self.package, self.extra)
+    def __reduce__(self) -> tuple[type[MissingDependencyError], tuple[Part, str, str | None]]:
+        return type(self), (self.args[1], self.package, self.extra)
 
 
 class RunStoppedError(KragEvalError, RuntimeError):
@@ -102,9 +174,12 @@ class RetrieverError(_RedactedError):
 class KragEvalWarning(UserWarning):
     """The result is valid, but something about the input deserves a look."""
 
+    def __str__(self) -> str:
+        return worded(self.args)
+
 
 @contextlib.contextmanager
-def needing(needed_by: str, package: str, extra: str | None, *, module: str | None = None) -> Iterator[None]:
+def needing(needed_by: Part, package: str, extra: str | None, *, module: str | None = None) -> Iterator[None]:
     """Turn the failed import of an optional package into an error that says how to install it.
 
     Args:
@@ -134,16 +209,34 @@ def errors_at(place: str) -> Iterator[None]:
     try:
         yield
     except InvalidInputError as error:
-        raise InvalidInputError(f"{place}: {error}") from None
+        raise error.at(place) from None
 
 
-def warn(message: str) -> None:
-    """Warn with `KragEvalWarning`, at the user's line that called into this package."""
-    package = os.path.dirname(os.path.dirname(__file__)) + os.sep  # noqa: PTH120 - pathlib costs a tenth of the import
+def refuse(argument: str, must: str, got: object, *cure: Part, at: str | None = None) -> NoReturn:
+    """Refuse the value of an argument: "`argument` must be MUST, got GOT." and what to do; `at` is a place.
+
+    Raises:
+        InvalidInputError: Always.
+    """
+    cure = tuple(filter(None, cure))
+    gap = "" if not cure or str(cure[0]).startswith(" ") else " "
+    shown = _fit(show(got))
+    error = InvalidInputError(Argument(argument), f" must be {must}, got {shown}.{gap}", *cure)
+    error.expected, error.got = must, shown
+    raise (error if at is None else error.at(at)) from None
+
+
+_OURS = ("krag_eval.", "krag_eval_")
+
+
+def warn(*parts: Part, category: type[Warning] = KragEvalWarning) -> None:
+    """Warn at the user's line that called into this package or one beside it."""
     frame, level = sys._getframe(1), 2  # noqa: SLF001 - `skip_file_prefixes` needs Python 3.12
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OURS):
         frame, level = frame.f_back, level + 1
-    warnings.warn(escape_controls(_fit(message)), KragEvalWarning, stacklevel=level)
+    fitting = list(map(_fitting, parts))
+    said = category(*fitting) if issubclass(category, KragEvalWarning) else category(worded(fitting))
+    warnings.warn(said, stacklevel=level)
 
 
 def with_name(name: str, call: Callable[[], T]) -> T:
@@ -152,8 +245,8 @@ def with_name(name: str, call: Callable[[], T]) -> T:
         warnings.simplefilter("always", KragEvalWarning)
         result = call()
     for warning in caught:
-        if issubclass(warning.category, KragEvalWarning):
-            warn(f"{name}: {warning.message}")
+        if isinstance(warning.message, KragEvalWarning):
+            warn(f"{name}: ", *warning.message.args)
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     return result
@@ -179,8 +272,17 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 
 def show(value: object, longest: int = 60) -> str:
-    """Return the beginning of the `repr` of a value, for a message; its type if `repr` fails."""
-    try:
-        return repr(value)[:longest]
-    except Exception:  # noqa: BLE001 - whatever a foreign `__repr__` raises; of a huge integer a ValueError
-        return f"<{type(value).__name__}>"
+    """Return the beginning of the `repr` of a value, for a message; of an object of some class, the class."""
+    if isinstance(value, _SHOWN):
+        with contextlib.suppress(Exception):  # whatever a foreign `__repr__` raises; of a huge integer a ValueError
+            return repr(value)[:longest]
+    return describe_type(value)
+
+
+_SHOWN = (type(None), Number, str, bytes, list, tuple, set, frozenset, Mapping, date)
+
+
+def describe_type(value: object) -> str:
+    """Return the type of a value for a message: `a dict`, `an int`."""
+    name = type(value).__name__
+    return f"an {name}" if name[0].lower() in "aeiou" else f"a {name}"

@@ -10,7 +10,7 @@ import functools
 import os
 import re
 
-from krag_eval._utils.errors import InvalidInputError, did_you_mean
+from krag_eval._utils.errors import Argument, InvalidInputError, Parts, did_you_mean, refuse
 
 LIMITS_VARIABLE = "KRAG_EVAL_LIMITS"
 DEFAULT_LIMITS = {
@@ -73,13 +73,15 @@ def set_limits(**limits: str | int | None) -> dict[str, int]:
     return dict(_parsed(text))
 
 
-def to_allow(name: str, needed: int | None = None) -> str:
+def to_allow(name: str, needed: int | None = None) -> Parts:
     """Return the sentence that says how to allow more; `needed` is how much, by default sixteen times the limit.
 
-    >>> to_allow("row"), to_allow("values", 5_000_001)
-    ('If it is real data, allow it with set_limits(row="1GB").', 'If ..., allow it with set_limits(values="6M").')
+    >>> "".join(map(str, to_allow("values", 5_000_001)))
+    'If it is real data, allow it with set_limits(values="6M").'
     """
-    return f'If it is real data, allow it with set_limits({name}="{_rounded(name, needed or limit(name) * 16)}").'
+    size = _rounded(name, needed or limit(name) * 16)
+    limits = Argument("limits", {name: size}, f'set_limits({name}="{size}")')
+    return "If it is real data, allow it with ", limits, "."
 
 
 def shown(name: str) -> str:
@@ -108,6 +110,6 @@ def _parsed(text: str) -> dict[str, int]:
             raise InvalidInputError(f"There is no limit {name!r:.60}.{known} Known are {', '.join(DEFAULT_LIMITS)}.")
         found = _SIZE.fullmatch(size.strip())
         if found is None or not int(found[1]):
-            raise InvalidInputError(f"The limit {name!r} must be a size such as 500MB or 10M, got {size!r:.60}.")
+            refuse(f"limits[{name!r}]", "a size such as 500MB or 10M", size)
         limits[name] = int(found[1]) * (1024 if found[3] else 1000) ** _UNITS[found[2]]
     return limits

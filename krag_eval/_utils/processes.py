@@ -17,6 +17,7 @@ from pickle import PicklingError
 from typing import Any, TypeVar
 
 from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.threads import start_thread
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -172,7 +173,7 @@ def _follow(parent: Connection) -> None:
             parent.recv_bytes()
         os._exit(1)
 
-    threading.Thread(target=wait_for_end, daemon=True).start()
+    start_thread(wait_for_end, "krag-eval-parent")
 
 
 def _submit_all(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval._utils.errors import refuse
 from krag_eval._utils.formatting import number_of, one_line
 
 
@@ -117,7 +117,7 @@ def hook_for(progress: object) -> ProgressHook | None:
     if progress is None or progress is False:
         return None
     if not callable(progress):
-        raise InvalidInputError(f"`progress` must be True, False or a function, got {show(progress)}.")
+        refuse("progress", "True, False or a function", progress)
     return progress
 
 

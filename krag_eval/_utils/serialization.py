@@ -9,9 +9,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from enum import Enum
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
-from krag_eval._utils.errors import InvalidInputError, needing
+from krag_eval._utils.errors import needing, refuse
+
+# Refuses a part of a stored state that cannot be read.
+refuse_state = functools.partial(refuse, at="In the stored state")
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -146,7 +149,7 @@ def _read(type_: Any, value: object, what: str, least: float = 0) -> Any:
     if get_origin(type_) is dict:
         inner = get_args(type_)[1]
         return {key: _read(inner, one, f"{what}.{key}") for key, one in read_record(value, what).items()}
-    return read_whole(value, what, least) if type_ is int else type_.from_dict(value)
+    return read_integer(value, what, least) if type_ is int else type_.from_dict(value)
 
 
 def read_record(record: object, what: str, names: Sequence[str] | None = None) -> Mapping[str, Any]:
@@ -156,20 +159,20 @@ def read_record(record: object, what: str, names: Sequence[str] | None = None) -
         InvalidInputError: It is not a mapping, or a name is missing or unknown.
     """
     if not isinstance(record, Mapping) or not all(isinstance(name, str) for name in record):
-        refuse(what, f"a mapping{'' if names is None else ' with ' + ', '.join(names)}", record)
+        refuse_state(what, f"a mapping{'' if names is None else ' with ' + ', '.join(names)}", record)
     if names is not None and set(record) != set(names):
-        refuse(what, f"a mapping with {', '.join(names)}", sorted(record))
+        refuse_state(what, f"a mapping with {', '.join(names)}", sorted(record))
     return record
 
 
-def read_whole(value: object, what: str, least: float = 0) -> int:
+def read_integer(value: object, what: str, least: float = 0) -> int:
     """Return the value, if it is a whole number of at least `least`.
 
     Raises:
         InvalidInputError: It is not.
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        refuse(what, "a whole number" + (f" of at least {least}" if least > -math.inf else ""), value)
+        refuse_state(what, "a whole number" + (f" of at least {least}" if least > -math.inf else ""), value)
     return value
 
 
@@ -180,17 +183,17 @@ def read_list(values: object, what: str, size: int | None = None) -> list[Any]:
         InvalidInputError: It is not.
     """
     if not isinstance(values, list) or (size is not None and len(values) != size):
-        refuse(what, "a list" + (f" of {size} entries" if size is not None else ""), values)
+        refuse_state(what, "a list" + (f" of {size} entries" if size is not None else ""), values)
     return values
 
 
-def read_wholes(values: object, what: str, size: int | None = None, least: float = 0) -> list[int]:
+def read_integers(values: object, what: str, size: int | None = None, least: float = 0) -> list[int]:
     """Return the value, if it is a list of whole numbers of at least `least`.
 
     Raises:
         InvalidInputError: It is not.
     """
-    return [read_whole(value, what, least) for value in read_list(values, what, size)]
+    return [read_integer(value, what, least) for value in read_list(values, what, size)]
 
 
 def read_double(value: object, what: str) -> float:
@@ -204,14 +207,5 @@ def read_double(value: object, what: str) -> float:
     except (ValueError, OverflowError):
         number = math.nan
     if math.isnan(number):
-        refuse(what, "a number as `float.hex` writes it", value)
+        refuse_state(what, "a number as `float.hex` writes it", value)
     return number
-
-
-def refuse(what: str, wanted: str, got: object) -> NoReturn:
-    """Raise the error about a part of a stored state that cannot be read.
-
-    Raises:
-        InvalidInputError: Always.
-    """
-    raise InvalidInputError(f"In the stored state `{what}` is {got!r:.60}. It must be {wanted}.")

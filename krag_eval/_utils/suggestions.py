@@ -8,7 +8,7 @@ import sys
 from collections.abc import Collection, Iterable, Sequence
 from types import FrameType
 
-from krag_eval._utils.errors import UnknownArgumentError, did_you_mean
+from krag_eval._utils.errors import Argument, Part, UnknownArgumentError, did_you_mean
 
 # What krag, ragas, ranx, LlamaIndex and sklearn call an argument, and what it is called here: the first name that the
 # function has.
@@ -92,21 +92,76 @@ _SAME_METRICS = {
     "ndcg_cut": "ndcg",
     "rprec": "r_precision",
     "r_prec": "r_precision",
+    "α_ndcg": "alpha_ndcg",
+    "iprec_at_recall": "iprec",
+    "setp": "set_precision",
+    "set_p": "set_precision",
+    "setr": "set_recall",
+    "setf": "set_f",
+    "setap": "set_map",
+    "numret": "num_ret",
+    "numrel": "num_rel",
+    "numrelret": "num_rel_ret",
 }
 # Names that other tools also use for something else, so that they are only suggested.
 _METRICS = _SAME_METRICS | {
-    "hits": "hit_rate",
     "context_recall": "recall",
     "context_precision": "map",
-    "f": "f1",
     "nd": "ndcg",
     "em": "exact_match",
 }
 
-# recall@5, recall_at_5, ndcg_cut_10, P_5, P.5, rbp(p=0.8)@10, mean_recall
+_DIVERSITY = "Give each aspect of a question as a gold document or need of its own: 'recall' is the share found, and "
+_DIVERSITY += "'alpha_ndcg' discounts what is found again."
+_MEANS = "Only arithmetic means are computed; `result.per_query` has the values."
+_BY_QUESTION = "It is no metric: see `result.per_query` and `result.explain`."
+_GAINS = "nDCG is always relative to the ideal ranking: use 'ndcg'."
+_PREFERENCES = "Preferences between documents are not read; 'bpref' is the nearest metric of grades."
+_USERS = "Of the models of a user, 'rbp' and 'err' are computed."
+_RELATIVE = "To compare with what is possible, use 'r_precision', or 'recall' beside 'precision'."
+# What trec_eval, ir_measures and ranx compute and nobody computes here, with what to use instead.
+_NOT_HERE = {
+    "11pt_avg": "Take the mean of 'iprec(recall=0)', 'iprec(recall=0.1)' and so on to 'iprec(recall=1)'.",
+    "accuracy": "The nearest metric is 'bpref': how seldom irrelevant documents rank above relevant ones.",
+    "compat": "Use 'ndcg', which also compares with the ideal ranking, or 'rbp'.",
+    "hits": "Whether one is found is 'hit_rate'. How many are found is 'num_rel_ret', over all ranks.",
+    "ndcg_burges": "It is 'ndcg' with gain=\"exponential\", the default.",
+    "num_nonrel_judged_ret": "'judged' is the share of ranks that are judged, 'precision' that of relevant ones.",
+    "num_q": "It is `result.n_queries`.",
+    "numq": "It is `result.n_queries`.",
+    "rprec_mult": "Use 'r_precision', or 'precision' at cut-offs of your choice.",
+    "utility": "Use 'num_rel_ret' and 'num_ret', of which it is a difference.",
+    **dict.fromkeys(("gm_map", "gm_bpref"), _MEANS),
+    **dict.fromkeys(("runid", "relstring"), _BY_QUESTION),
+    **dict.fromkeys(("relative_p", "set_relative_p", "setrelp"), _RELATIVE),
+    **dict.fromkeys(("dcg", "dcg_burges", "g", "bing", "rndcg", "ndcg_rel", "sdcg"), _GAINS),
+    **dict.fromkeys(("bpm", "inst", "insq", "nerr8", "nerr9", "nerr10", "nerr11"), _USERS),
+    **dict.fromkeys(
+        ("err_ia", "nerr_ia", "alpha_dcg", "α_dcg", "nrbp", "nnrbp", "ap_ia", "map_ia", "p_ia", "strecall"), _DIVERSITY
+    ),
+}
+_NOT_HERE_BY_ENDS = {
+    "prefs_": _PREFERENCES,
+    "_avgjg": "Evaluate with the grades of each judge, and take the mean.",
+}
+# Parameters in the names of metrics that are settings here, or have no counterpart.
+_PARAMETERS: dict[str, tuple[Part, ...]] = {
+    "judged_only": ("Remove it, and pass ", Argument("unjudged", "remove"), "."),
+    "dcg": ("Remove it, and pass ", Argument("gain", "linear"), ' for "log2"; "exp-log2" is the default.'),
+    "gains": ("Remove it, and write these gains as the grades, with ", Argument("gain", "linear"), "."),
+    "relative": (_RELATIVE,),
+    "rel": ("It reads the grades themselves.",),
+    "cutoff": ("It has no cut-off.",),
+    "max_rel": ("For the scale of grades, write err(max_grade=...).",),
+}
+
+# recall@5, recall_at_5, ndcg_cut_10, P_5, P.5, rbp(p=0.8)@10, mean_recall, recall-l2@5, recall@5-l2, IPrec@0.1
 _KEY = re.compile(
-    r"(?:(micro|macro|mean|avg)_)?([a-z][^()@]*?)(\(.*\))?(?:(?:@|_at_|[_.])([0-9]+(?:tok)?|k|all))?", re.IGNORECASE
+    r"(?:(micro|macro|mean|avg)_)?([a-zα][^()@]*?)(?:[-_](?:rel[-_])?l([0-9]+))?(\(.*\))?"
+    r"(?:(?:@|_at_|[_.])([0-9]+(?:tok)?|k|all|[01]?\.[0-9]+))?(?:-l([0-9]+))?",
+    re.IGNORECASE,
 )
+_RBP_OF_RANX = re.compile(r"(rbp)\.([0-9]+)", re.IGNORECASE)
 
 
 def check_names(given: Iterable[str], known: Collection[str]) -> None:
@@ -136,7 +191,7 @@ def _called_with(name: str) -> tuple[str, list[str]]:
     while frame is not None and frame.f_globals.get("__name__", "").startswith("krag_eval"):
         code = frame.f_code
         n_named = code.co_argcount + code.co_kwonlyargcount
-        if code.co_flags & inspect.CO_VARKEYWORDS:
+        if code.co_flags & inspect.CO_VARKEYWORDS and "<locals>" not in code.co_qualname:  # decorators pass all on
             passed_on = code.co_varnames[n_named + bool(code.co_flags & inspect.CO_VARARGS)]
             if name in frame.f_locals[passed_on]:
                 function = code.co_qualname.removesuffix(".__init__")
@@ -156,13 +211,23 @@ def _argument_hint(name: str, names: Sequence[str], function: str) -> str:
     return "" if name in ARGUMENTS or name in INSTEAD else did_you_mean(name, names)
 
 
+def parameter_hint(name: str) -> tuple[Part, ...]:
+    """What to write instead of a parameter in the name of a metric, with a space before; empty if that is not known."""
+    return (" ", *_PARAMETERS[name]) if name in _PARAMETERS else ()
+
+
 def metric_hint(asked: object, known: Sequence[str]) -> str:
     """A sentence on a metric that is not known, beginning with a space; empty where nothing is known of it.
 
-    >>> metric_hint("hits@10", ["hit_rate", "ndcg"])
-    " It is called 'hit_rate@10' here."
+    >>> metric_hint("context_recall@10", ["hit_rate", "recall"]), metric_hint("NumQ", ["recall"])
+    (" It is called 'recall@10' here.", ' It is not computed here. It is `result.n_queries`.')
     """
     _, name, cut_off = _parts(asked)
+    whole = str(asked).strip().lower().replace("-", "_")
+    for one in (whole, name):
+        ends = (hint for end, hint in _NOT_HERE_BY_ENDS.items() if one.startswith(end) or one.endswith(end))
+        if (hint := _NOT_HERE.get(one) or next(ends, None)) is not None:
+            return f" It is not computed here. {hint}"
     ours = _ours(name, known)
     if ours is None:
         return did_you_mean(name or asked, known)
@@ -220,7 +285,7 @@ def _parts(asked: object) -> tuple[str, str, str]:
     found = _KEY.fullmatch(str(asked).strip())
     if found is None:
         return "", "", ""
-    cut_off = (found[4] or "").lower()
+    cut_off = (found[5] or "").lower()
     return found[1] or "", found[2].lower().replace("-", "_"), cut_off.lstrip("0") or cut_off[:1]
 
 
@@ -234,8 +299,10 @@ def split_name(asked: str, known: Collection[str]) -> tuple[str, str, str]:
     (('', 'ndcg', '10'), ('mean', 'mrr', ''), ('', 'rbp(p=0.8)', '5'))
     >>> split_name("hit_rate_all", known), split_name("hits@5", known)
     (('', 'hit_rate_all', ''), ('', '', '5'))
+    >>> split_name("mrr-l2@5", known), split_name("rbp.95", known)
+    (('', 'mrr(rel=2)', '5'), ('', 'rbp(p=0.95)', ''))
     """
-    plain = asked.strip()
+    plain = _RBP_OF_RANX.sub(r"\1(p=0.\2)", asked.strip())
     if plain.partition("(")[0] in known and plain.endswith((")", plain.partition("(")[0])):
         return "", plain, ""
     if (whole := plain.lower().replace("-", "_")) in known:
@@ -245,7 +312,9 @@ def split_name(asked: str, known: Collection[str]) -> tuple[str, str, str]:
     if ours not in known:
         return mean, "", cut_off
     found = _KEY.fullmatch(plain)
-    return mean, ours + ((found and found[3]) or ""), "" if cut_off == "k" else cut_off
+    level, given = (found[3] or found[6], (found[4] or "")[1:-1]) if found else (None, "")
+    parameters = ",".join(filter(None, [level and f"rel={level}", given]))
+    return mean, f"{ours}({parameters})" if parameters else ours, "" if cut_off == "k" else cut_off
 
 
 def _ours(name: str, known: Collection[str]) -> str | None:

@@ -1,14 +1,15 @@
-"""Run calls that may hang on daemon threads, which do not keep the process alive."""
+"""Run calls that may hang on daemon threads, which do not keep the process alive.
+
+Every thread of the program is started by `start_thread`, or is one of a `ThreadPoolExecutor` whose work always ends.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import atexit
 import contextlib
 import contextvars
 import functools
 import logging
-import os
 import threading
 import time
 import weakref
@@ -19,8 +20,21 @@ from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, Protocol, TypeVar
 
+from krag_eval._utils.lifecycle import Renewed, at_exit, exit_before_others, renew_when_forked
+
 S = TypeVar("S")
 T = TypeVar("T")
+
+
+def start_thread(work: Callable[[], object], name: str) -> threading.Thread:
+    """Start a daemon thread.
+
+    Raises:
+        RuntimeError: There are too many threads, or the interpreter is shutting down.
+    """
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    thread.start()
+    return thread
 
 
 def start_call(function: Callable[[], T], name: str) -> tuple[Future[T], threading.Thread]:
@@ -32,9 +46,7 @@ def start_call(function: Callable[[], T], name: str) -> tuple[Future[T], threadi
     """
     outcome: Future[T] = Future()
     call = functools.partial(contextvars.copy_context().run, function)
-    thread = threading.Thread(target=_settle, args=(outcome, call), name=name, daemon=True)
-    thread.start()
-    return outcome, thread
+    return outcome, start_thread(functools.partial(_settle, outcome, call), name)
 
 
 def _settle(future: Future[Any], call: Callable[[], Any]) -> None:
@@ -72,9 +84,7 @@ class DaemonThreads:
         future: Future[T] = Future()
         self._calls.put((future, functools.partial(function, *arguments)))
         if len(self._threads) < self._n_threads:
-            thread = threading.Thread(target=self._work, name=f"{self._name}-{len(self._threads)}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+            self._threads.append(start_thread(self._work, f"{self._name}-{len(self._threads)}"))
         return future
 
     def close(self) -> None:
@@ -132,8 +142,7 @@ class CallThread:
     def __init__(self) -> None:
         self._calls: SimpleQueue[_AwaitedCall | None] = SimpleQueue()
         self._loop = asyncio.get_running_loop()
-        self._thread = threading.Thread(target=self._work, name="krag-eval-call", daemon=True)
-        self._thread.start()
+        self._thread = start_thread(self._work, "krag-eval-call")
 
     @property
     def is_alive(self) -> bool:
@@ -266,12 +275,11 @@ class WorkQueue(Generic[T]):
             if self._n_waiting[type(item)] >= self._max_pending:
                 return False
             if self._thread is None or not self._thread.is_alive():
-                thread = threading.Thread(target=self._run, name="krag_eval-live", daemon=True)
                 try:
-                    thread.start()
-                except RuntimeError:  # the interpreter is shutting down, or has too many threads
+                    self._thread = start_thread(self._run, "krag_eval-live")
+                    exit_before_others()  # a client that was made since would close before these items are sent
+                except RuntimeError:
                     return False
-                self._thread = thread
             self._waiting.append(item)
             self._n_waiting[type(item)] += 1
             if len(self._waiting) in (1, self._max_batch):
@@ -328,15 +336,11 @@ class WorkQueue(Generic[T]):
 EXIT_TIMEOUT = 5.0
 
 
-class Background(Protocol):
+class Background(Renewed, Protocol):
     """An object that works on a thread of its own."""
 
     def flush(self, timeout: float | None = None) -> bool:
         """Finish what waits."""
-        ...
-
-    def start_anew(self) -> None:
-        """Forget everything: in a forked process threads are gone, locks may be held, and sums may be incomplete."""
         ...
 
 
@@ -346,6 +350,8 @@ _REGISTERED: weakref.WeakSet[Background] = weakref.WeakSet()
 def register_background(one: Background) -> None:
     """Flush an object before the process exits, and start it anew in forked ones. It can be garbage-collected."""
     _REGISTERED.add(one)
+    renew_when_forked(one)
+    exit_before_others()
 
 
 def _flush_all() -> None:
@@ -354,11 +360,4 @@ def _flush_all() -> None:
         one.flush(max(0.0, end - time.monotonic()))
 
 
-def _start_all_anew() -> None:
-    for one in list(_REGISTERED):
-        one.start_anew()
-
-
-atexit.register(_flush_all)
-if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is forked
-    os.register_at_fork(after_in_child=_start_all_anew)
+at_exit("score", _flush_all)

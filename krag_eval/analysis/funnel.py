@@ -13,19 +13,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray, IntArray
-from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval._utils.errors import Argument, InvalidInputError, refuse, show
 from krag_eval._utils.formatting import aligned, format_percent, format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import data_frame, plain_fields
 from krag_eval._utils.suggestions import check_names
 from krag_eval.analysis.comparison.systems import Slice, slices_of, some
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, RunRow, as_evalset
+from krag_eval.datasets.argument_order import gold_first
 from krag_eval.datasets.question import settings_at
 from krag_eval.datasets.run import check_run
 from krag_eval.datasets.sessions import Search, Stage
 from krag_eval.documents.columns import runs
 from krag_eval.documents.document import Document, as_document
-from krag_eval.documents.readers import OFFSETS
+from krag_eval.documents.readers import OFFSETS, IdKey, fields_of, id_at
 from krag_eval.evaluation.pipeline import Judged, judge_batch, read_batch
 from krag_eval.evaluation.runs import evaluate_run
 from krag_eval.matching import find_matches
@@ -199,15 +200,16 @@ class Funnel(ComparedByFields):
         return "\n".join([title, *lines, *map(one_line, self.notes), self.signature])
 
 
+@gold_first(old="run, evalset")
 def funnel(
-    run: Run,
     evalset: object,
+    run: Run,
     corpus: object = None,
     *,
     k: int | str | Sequence[int | str | None] | None = 10,
     by: str | Sequence[str] | None = None,
     level: str = "chunk",
-    doc_key: str = DOC_KEY,
+    doc_key: IdKey = DOC_KEY,
     n_jobs: int = 1,
     **settings: Unpack[PlaceSettings],
 ) -> Funnel:
@@ -219,9 +221,9 @@ def funnel(
     searches, the fate is the one of the search in which the need came furthest; `k` is the cut-off within each.
 
     Args:
+        evalset: An `EvalSet`, or what it can be made of.
         run: A run whose rows, or whose searches, hold `stages`. A row without any is one stage with the name of the
             run. What several searches returned may be followed by `retrieved`, the stage "final ranking".
-        evalset: An `EvalSet`, or what it can be made of.
         corpus: What was indexed: documents, or their texts by id. With `match_method="span"` either chunks with
             offsets or, as in `evaluate_run`, the whole documents.
         k: The cut-off of the last stage: a rank, a budget such as `"2000tok"`, or None for all ranks.
@@ -241,14 +243,14 @@ def funnel(
     ...     {"name": "rerank", "inputs": ["dense"], "retrieved": [{"id": "c"}, {"id": "a"}]},
     ... ]
     >>> run = Run.of("two", [RunRow.from_dict({"query_id": "q", "stages": stages})])
-    >>> funnel(run, [{"id": "q", "gold_chunk_ids": ["a", "b", "d"]}], k=1).counts
+    >>> funnel([{"id": "q", "gold_chunk_ids": ["a", "b", "d"]}], run, k=1).counts
     {'not_retrieved': 1, 'lost_in:rerank': 1, 'below_k': 1}
     """
     check_names(settings, PlaceSettings.__annotations__)
     check_run(run)
     cut_offs = check_cut_offs(k)
     if len(cut_offs) > 1:
-        raise InvalidInputError(f"`k` must be one cut-off for a funnel, got {show(k)}. Give one such as 10.")
+        refuse("k", "one cut-off for a funnel", k, "Give one such as 10.")
     questions = as_evalset(evalset)
     run.unknown(questions)  # refuses the run of another set
     parts = slices_of(questions, by)
@@ -280,8 +282,10 @@ def funnel(
     ]
     codes = np.array([code for trace in traces for code in trace.codes], dtype=np.int64)
     if indexed is not None:
-        if level == "document" and not any(doc_key in document.metadata for document in indexed):
-            indexed = [replace(d, metadata={**d.metadata, doc_key: d.id}) for d in indexed]  # whole documents
+        if level == "document" and all(id_at(document.metadata, doc_key) is None for document in indexed):
+            indexed = [
+                replace(d, metadata={**d.metadata, **fields_of(d.id or "", doc_key)}) for d in indexed
+            ]  # whole documents
         codes[needs.missing_in(indexed, np.flatnonzero(codes == 1), checked)] = 0
     fates = [NOT_IN_CORPUS, NOT_RETRIEVED, *(LOST_IN + name for name in order), BELOW_K, KEPT]
     return Funnel(
@@ -367,11 +371,12 @@ def _documents_in(corpus: object) -> list[Document]:
         corpus = [{"id": name, "text": text} for name, text in corpus.items()]
     if isinstance(corpus, (str, bytes)) or not isinstance(corpus, Iterable):
         raise InvalidInputError(
-            f"`corpus` is {show(corpus)}. It must hold the indexed documents. Read a file with `read_corpus(path)`."
+            Argument("corpus"),
+            f" is {show(corpus)}. It must hold the indexed documents. Read a file with `read_corpus(path)`.",
         )
     documents = [as_document(one) for one in corpus]
     if not documents:
-        raise InvalidInputError("`corpus` is empty. Give the documents that were indexed, or leave it out.")
+        raise InvalidInputError(Argument("corpus"), " is empty. Give the documents that were indexed, or leave it out.")
     return documents
 
 
@@ -490,8 +495,12 @@ class _Needs:
         counts = SideCounts.of(batch.predicted, batch)
         if counts.without_any == counts.documents:
             raise InvalidInputError(
-                f"No document of `corpus` has what is matched ({'+'.join(settings.methods)}). Give the documents as "
-                "they were indexed, or leave `corpus` out."
+                "No document of ",
+                Argument("corpus"),
+                f" has what is matched ({'+'.join(settings.methods)}). Give the documents as they were indexed, or "
+                "leave ",
+                Argument("corpus"),
+                " out.",
             )
         if settings.methods == ("id",):  # without the pairs of all gold documents and all documents
             known = {*batch.predicted.ids} - {None}

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
-from krag_eval._utils.checks import as_number, check_count, check_kind, check_path, describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, did_you_mean, errors_at, show, with_name
+from krag_eval._utils.checks import check_count, check_kind, check_number, check_path, one_of
+from krag_eval._utils.errors import InvalidInputError, did_you_mean, errors_at, refuse, show, with_name
 from krag_eval._utils.files.io import read_whole
 from krag_eval._utils.formatting import as_code, format_value, number_of, one_line
 from krag_eval._utils.limits import limit, shown, to_allow
 from krag_eval._utils.serialization import plain_fields
-from krag_eval.analysis.comparison.compare import is_lower_better
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
+from krag_eval.datasets.argument_order import gold_first
 from krag_eval.datasets.run import check_run
 from krag_eval.documents.tokenizers import as_tokenizer
 from krag_eval.evaluation.intervals import Clusters, intervals_of, labels_of, warn_of_shared_gold
@@ -31,9 +31,9 @@ from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.runs import evaluate_run
 from krag_eval.matching.settings import ScoringSettings, make_settings
 from krag_eval.metrics.alpha_ndcg import refuse_own_ideal
-from krag_eval.metrics.names import DefaultCutOffs, as_key
+from krag_eval.metrics.names import DefaultCutOffs, as_key, at_level, is_lower_better
 from krag_eval.statistics.bootstrap import bounds_of
-from krag_eval.statistics.checks import check_seed, check_share, need_scipy
+from krag_eval.statistics.checks import check_confidence, need_scipy
 from krag_eval.statistics.clusters import cluster_means
 from krag_eval.statistics.decisions import (
     REACHED,
@@ -197,16 +197,18 @@ class Policy:
         _check_keys(gate, _GATE_KEYS, "[gate]")
         cluster = gate.get("cluster")
         if not isinstance(cluster, str | None):
-            raise InvalidInputError(f"`cluster` must be a field of the questions, got {show(cluster)}. Give a string.")
+            refuse("cluster", "a field of the questions", cluster, "Give a string.")
+        scoring = _scoring(_table(tables.get("scoring", {}), "scoring"))
+        level = scoring.get("relevance_level")
         policy = cls(
-            demands=_demands(gate, "[gate]"),
-            slices=_slices(_table(tables.get("slices", {}), "slices")),
+            demands=_demands(gate, "[gate]", level),
+            slices=_slices(_table(tables.get("slices", {}), "slices"), level),
             inconclusive=one_of("inconclusive", gate.get("inconclusive", "report"), INCONCLUSIVE),
             cluster=cluster,
-            confidence=check_share("confidence", gate.get("confidence", 0.95)),
+            confidence=check_confidence(gate.get("confidence", 0.95)),
             nights=check_count("nights", gate.get("nights", 1)),
-            seed=check_seed(gate.get("seed", 0)),
-            scoring=_scoring(_table(tables.get("scoring", {}), "scoring")),
+            seed=check_count("seed", gate.get("seed", 0), least=0),
+            scoring=scoring,
         )
         if not any((d.require or d.no_drop) for d in (policy.demands, *policy.slices.values())):
             raise InvalidInputError(
@@ -252,8 +254,8 @@ def _check_toml(text: str, path: str) -> None:
     n_things = max(n_quoted + sum(map(bare.count, ".=,[{")), len(text) // 25)
     if n_things > limit("policy"):
         raise InvalidInputError(
-            f"{path}: has {n_things:,} keys, tables and values, and a policy has at most {shown('policy')}. "
-            f"{to_allow('policy', n_things)}"
+            f"{path}: has {n_things:,} keys, tables and values, and a policy has at most {shown('policy')}. ",
+            *to_allow("policy", n_things),
         )
     if max(line.count(".") for line in bare.split("\n")) > _MOST_PARTS:
         raise InvalidInputError(
@@ -262,32 +264,26 @@ def _check_toml(text: str, path: str) -> None:
         )
 
 
-def _demands(table: Mapping[str, Any], place: str) -> Demands:
+def _demands(table: Mapping[str, Any], place: str, level: float | None) -> Demands:
     require = table.get("require", [])
     if not isinstance(require, list):
-        raise InvalidInputError(f"{place}: `require` is {describe_type(require)}. It must be a list of requirements.")
+        refuse("require", "a list of requirements", require, at=place)
+    drops = _table(table.get("no_drop", {}), f"{place} no_drop")
+    parsed = map(Requirement.parse, require)
+    sizes = {key: check_number(f"no_drop.{key}", size, least=0, most=1) for key, size in drops.items()}
     return Demands(
-        require=tuple(Requirement.parse(text) for text in require),
-        no_drop={
-            as_key(key): _drop(key, size) for key, size in _table(table.get("no_drop", {}), f"{place} no_drop").items()
-        },
+        require=tuple(replace(one, key=at_level(one.key, level)) for one in parsed),
+        no_drop={at_level(as_key(key), level): size for key, size in sizes.items()},
     )
 
 
-def _drop(key: str, size: object) -> float:
-    number = as_number(size)
-    if number is None or not 0 <= number <= 1:
-        raise InvalidInputError(f"`no_drop` of {key!r} must be a number from 0 to 1, got {show(size, 40)}.")
-    return number
-
-
-def _slices(table: Mapping[str, Any]) -> dict[tuple[str, str], Demands]:
+def _slices(table: Mapping[str, Any], level: float | None) -> dict[tuple[str, str], Demands]:
     slices = {}
     for name, values in table.items():
         for value, demands in _table(values, f"slices.{name}").items():
             place = f"[slices.{name}.{value}]"
             _check_keys(_table(demands, place), ("require", "no_drop"), place)
-            slices[name, value] = _demands(demands, place)
+            slices[name, value] = _demands(demands, place, level)
     return slices
 
 
@@ -296,13 +292,13 @@ def _scoring(table: Mapping[str, Any]) -> Mapping[str, Any]:
     make_settings(**{name: value for name, value in table.items() if name not in _SCORING_KEYS})
     as_tokenizer(table.get("tokenizer", "words"))
     if not isinstance(table.get("doc_key", ""), str):
-        raise InvalidInputError(f"`doc_key` must be a metadata key, got {show(table['doc_key'])}. Give a string.")
+        refuse("doc_key", "a metadata key", table["doc_key"], "Give a string.")
     return table
 
 
 def _table(given: object, name: str) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
-        raise InvalidInputError(f"`{name}` is {describe_type(given)}. It must be a table.")
+        refuse(name, "a table", given)
     return given
 
 
@@ -380,6 +376,7 @@ class GateReport:
 FIGURES = ("error_rate", "missing_rate", "latency_p50", "latency_p95", "latency_p99", "no_answer_empty_share")
 
 
+@gold_first()
 def check_gate(evalset: object, run: Run, policy: Policy, *, baseline: Run | None = None) -> GateReport:
     """Check a run against a policy. Needs scipy (extra `stats`), unless the policy has only plain bounds.
 
@@ -751,10 +748,10 @@ def assert_retrieval(
     >>> assert_retrieval(evaluate([["a"]] * 40, [["a"]] * 40, k=5), "recall@5 >= 0.8", "observed(mrr@5) > 0.99")
     """
     if not isinstance(result, EvaluationResult):
-        raise InvalidInputError(f"`result` must be what `evaluate` returned, got {show(result)}.")
+        refuse("result", "what `evaluate` returned", result)
     if not requirements:
         raise InvalidInputError("There is no requirement. Give at least one, such as 'recall@5 >= 0.8'.")
-    check_share("confidence", confidence)
+    check_confidence(confidence)
     if cluster is None and result.detail is not None:
         warn_of_shared_gold(result, result.detail.values, None, DOC_KEY)
     labels = labels_of(result, cluster, evalset)

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray
-from krag_eval._utils.checks import as_number, describe_type
-from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval._utils.checks import check_number
+from krag_eval._utils.errors import InvalidInputError, describe_type, refuse
 from krag_eval.analysis.comparison import Comparison
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.metrics.names import as_key
-from krag_eval.statistics.checks import check_share, need_scipy
+from krag_eval.statistics.checks import check_confidence, need_scipy
 from krag_eval.statistics.decisions import sample_size
 
 Pilot = Comparison | EvaluationResult | Sequence[EvaluationResult]
@@ -53,16 +53,17 @@ def questions_needed(
     1768
     """
     need_scipy("questions_needed")
-    effect, confidence = _positive("effect", effect), check_share("confidence", confidence)
-    if check_share("power", power) <= 1 - confidence:
-        raise InvalidInputError(
-            f"`power` must be above 1 - confidence, got {power:g}: chance alone finds a difference that often. "
-            "Give a share such as 0.8."
-        )
+    effect, confidence = (
+        check_number("effect", effect, "Give one such as 0.02.", above=0),
+        check_confidence(confidence),
+    )
+    if check_number("power", power, "Give a share such as 0.8.", above=0, below=1) <= 1 - confidence:
+        cure = "Chance alone finds a difference that often. Give one such as 0.8."
+        refuse("power", "above 1 - confidence", power, cure)
     if (sd is None) == (pilot is None):
         raise InvalidInputError("Give either `sd` or `pilot`: it says how much the questions differ.")
     if sd is not None:
-        return sample_size(effect, _positive("sd", sd), confidence, power)
+        return sample_size(effect, check_number("sd", sd, above=0), confidence, power)
     name, values = pilot_differences(pilot, key)
     deviation = pilot_deviation(values, isinstance(pilot, EvaluationResult))
     if deviation is None:
@@ -71,13 +72,6 @@ def questions_needed(
             "differ. Take a larger pilot."
         )
     return sample_size(effect, deviation, confidence, power)
-
-
-def _positive(name: str, value: object) -> float:
-    number = as_number(value)
-    if number is None or not 0 < number < math.inf:
-        raise InvalidInputError(f"`{name}` must be a number above 0, got {show(value)}. Give one such as 0.02.")
-    return number
 
 
 def pilot_differences(pilot: object, key: str | None) -> tuple[str, FloatArray]:
@@ -98,7 +92,7 @@ def pilot_differences(pilot: object, key: str | None) -> tuple[str, FloatArray]:
     keys = [name for name in kept[0] if name in kept[-1]]
     name = (keys[0] if len(keys) == 1 else "") if key is None else key if key in keys else as_key(key)
     if name not in keys:
-        raise InvalidInputError(f"`key` must be one of {', '.join(keys)}, got {show(key)}. Name the one that decides.")
+        refuse("key", f"one of {', '.join(keys)}", key, "Name the one that decides.")
     if len(kept[0][name]) != len(kept[-1][name]):
         raise InvalidInputError("The two results are of different questions. Score both systems on the same ones.")
     values = kept[0][name] if len(kept) == 1 else kept[1][name] - kept[0][name]

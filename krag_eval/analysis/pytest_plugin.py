@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from krag_eval._utils.errors import refuse
+
 if TYPE_CHECKING:
     from krag_eval.analysis.gate import Requirement
     from krag_eval.datasets import EvalSet, Run
@@ -57,7 +59,7 @@ def retrieval_run(pytestconfig: pytest.Config, retrieval_evalset: EvalSet) -> Ru
     from krag_eval.datasets import read_run
 
     path = _path_of(pytestconfig, "retrieval_run")
-    run: Run = _or_fail(read_run, path, retrieval_evalset)
+    run: Run = _or_fail(read_run, path, evalset=retrieval_evalset)
     return run
 
 
@@ -163,9 +165,9 @@ def _values_of(result: EvaluationResult, key: str) -> Any:
 def _read_marker(marker: pytest.Mark, *, keep_by: bool = False) -> tuple[dict[str, Any], list[Requirement]]:
     """Return the settings of `evaluate_run` and the bounds that a marker gives."""
     from krag_eval._utils.checks import as_number
-    from krag_eval._utils.errors import InvalidInputError, did_you_mean, show
+    from krag_eval._utils.errors import InvalidInputError, did_you_mean
     from krag_eval.analysis.gate import SCORING_KEYS, Requirement
-    from krag_eval.metrics.names import as_key, read_metrics
+    from krag_eval.metrics.names import as_key, at_level, read_metrics
 
     if marker.args:
         raise InvalidInputError("@pytest.mark.retrieval takes keywords only, such as k=5, min_recall=0.8.")
@@ -184,10 +186,11 @@ def _read_marker(marker: pytest.Mark, *, keep_by: bool = False) -> tuple[dict[st
             continue
         number = as_number(value)
         if number is None:
-            raise InvalidInputError(f"`{name}` must be a number, got {show(value)}.")
+            refuse(name, "a number", value)
         read_metrics(name[4:], marker.kwargs.get("k", 1), ("doc_hit",))
         key = name[4:] if "@" in name else f"{name[4:]}@{marker.kwargs.get('k')}"
-        bounds.append(Requirement(f"{key} {sign} {number:g}", as_key(key), "observed", sign, number))
+        meant = at_level(as_key(key), marker.kwargs.get("relevance_level"))
+        bounds.append(Requirement(f"{key} {sign} {number:g}", meant, "observed", sign, number))
     if type(settings.get("k")) not in (int, str):
         raise InvalidInputError(
             f"`k` of @pytest.mark.retrieval must be one cut-off such as 5, got {settings.get('k')!r}."

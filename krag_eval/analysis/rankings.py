@@ -17,7 +17,7 @@ from krag_eval.datasets import Run
 from krag_eval.datasets.run import as_run
 from krag_eval.documents.document import Document
 from krag_eval.statistics.bootstrap import mean_intervals
-from krag_eval.statistics.checks import check_seed, check_share, need_scipy
+from krag_eval.statistics.checks import check_confidence, need_scipy
 
 _ROUNDS, _WORST = 10_000, 5
 
@@ -99,7 +99,7 @@ def compare_rankings(
     """
     need_scipy("compare_rankings")
     check_count("k", k)
-    confidence, seed = check_share("confidence", confidence), check_seed(seed)
+    confidence, seed = check_confidence(confidence), check_count("seed", seed, least=0)
     one, other = _as_run(exact, "exact"), _as_run(approximate, "approximate")
     if unknown := [query for query in other.rows if query not in one.rows]:
         told = f"`approximate` has {number_of(len(unknown), 'question')} that `exact` does not have: {some(unknown)}."

@@ -16,7 +16,10 @@ from krag_eval._utils.errors import InvalidInputError, needing
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import plain_fields
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
+from krag_eval.datasets.argument_order import gold_first
 from krag_eval.documents.columns import Side
+from krag_eval.documents.id_maps import IdMap, as_id_map
+from krag_eval.documents.readers import IdKey
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.runs import evaluate_run
 from krag_eval.metrics.cut_offs import check_ranks
@@ -113,14 +116,16 @@ _MEASURES = {
 _HIGHEST_GAIN = 1 << 16
 
 
+@gold_first()
 def verify(
     evalset: object,
     run: Run,
     k: int | Sequence[int] = (1, 3, 5, 10),
     *,
     level: str = "chunk",
-    doc_key: str = DOC_KEY,
-    id_key: str | None = None,
+    doc_key: IdKey = DOC_KEY,
+    id_key: IdKey | None = None,
+    id_map: str | IdMap | None = None,
     grade_key: str = "relevance",
 ) -> Verification:
     """Score a run by id with krag_eval and with ir_measures (trec_eval), and compare query by query.
@@ -137,6 +142,7 @@ def verify(
         level: `"chunk"` or `"document"`, as in `evaluate_run`.
         doc_key: The metadata key of document ids.
         id_key: Read ids from the metadata under this key alone.
+        id_map: Compare ids as a function or a name such as `"basename"` writes them, as in `evaluate`.
         grade_key: Read grades from the metadata under this key.
 
     Raises:
@@ -156,9 +162,11 @@ def verify(
         metrics=[*_MEASURES, "ndcg", "r_precision", ndcg_linear],
         grade_key=grade_key,
         precision_denominator="k",
+        id_map=id_map,
         **settings,
     )
-    given = _TrecInput(questions, run, level, doc_key, id_key or (doc_key if level == "document" else None), grade_key)
+    key = id_key or (doc_key if level == "document" else None)
+    given = _TrecInput(questions, run, level, doc_key, key, grade_key, as_id_map(id_map))
     if not given.qrels:
         raise InvalidInputError("No question has a gold document, so there is nothing to compare. Give another set.")
     measures = {
@@ -226,15 +234,22 @@ class _TrecInput:
     """
 
     def __init__(
-        self, evalset: EvalSet, run: Run, level: str, doc_key: str, id_key: str | None, grade_key: str
+        self,
+        evalset: EvalSet,
+        run: Run,
+        level: str,
+        doc_key: IdKey,
+        id_key: IdKey | None,
+        grade_key: str,
+        id_map: IdMap | None,
     ) -> None:
-        gold = Side("actual", evalset.gold(level, doc_key), id_key, grade_key)
+        gold = Side("actual", evalset.gold(level, doc_key), id_key, grade_key, id_map=id_map)
         if gold.needs is not None:
             raise InvalidInputError(
                 "The set has needs with several alternatives, which trec_eval does not know: there is nothing to "
                 "compare with. Verify a set of plain gold documents."
             )
-        retrieved = Side("predicted", run.rankings(evalset), id_key, grade_key)
+        retrieved = Side("predicted", run.rankings(evalset), id_key, grade_key, id_map=id_map)
         grades: dict[str, dict[str, float]] = {}
         self.places: list[int] = []
         self.scores: dict[str, dict[str, float]] = {}

@@ -15,7 +15,7 @@ from krag_eval._utils.errors import InvalidInputError, KragEvalError, KragEvalWa
 from krag_eval._utils.formatting import escape_controls
 from krag_eval._utils.signals import INTERRUPTED, PIPE_CLOSED, exit_codes, interruptible, is_interruption
 from krag_eval._utils.version import __version__
-from krag_eval.cli.wording import as_typed
+from krag_eval.cli.typed import as_typed
 
 __all__ = ["main"]
 
@@ -36,9 +36,9 @@ def main() -> None:
             _run(lambda: print(f"krag-eval {__version__}"))
             return
         try:
-            from krag_eval.cli.app import COMMANDS, app_of
+            from krag_eval.cli.app import app_of, known
 
-            app = app_of([name for name in sys.argv[1:2] if name in COMMANDS] or COMMANDS)
+            app = app_of(known(sys.argv[1] if len(sys.argv) > 1 else ""))
         except ImportError as error:
             if error.name not in ("typer", "rich"):
                 raise
@@ -49,7 +49,7 @@ def main() -> None:
             with interruptible():
                 _run(lambda: app(prog_name="krag-eval"))  # also as `python -m krag_eval`
     except KragEvalError as error:
-        _say(f"{type(error).__name__}: {as_typed(str(error))}", is_line=True)
+        _say(f"{type(error).__name__}: {as_typed(error.args)}", is_line=True)
         sys.exit(2)
     except Exception as error:  # noqa: BLE001 - Python would exit with 1, by which a gate says that it fails
         if is_interruption(error):
@@ -105,7 +105,7 @@ def _show_warning(
     line: str | None = None,
 ) -> None:
     """Print a warning of krag_eval in one line, without the source line that Python would add."""
-    if issubclass(category, KragEvalWarning):
-        _say(as_typed(str(message)), is_line=True)
+    if isinstance(message, KragEvalWarning):
+        _say(as_typed(message.args), is_line=True)
     else:
         _show_any_warning(message, category, filename, lineno, file, line)

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
 
-from krag_eval import __version__
+from krag_eval import KragEvalError, __version__
+from krag_eval._utils.plugins import COMMANDS as BESIDE
+from krag_eval._utils.plugins import load, offered
 from krag_eval.cli.help import Command, Group
 from krag_eval.cli.options import expand_option_groups
 
-# Each is the function of its name in the module of its name.
+# Each is the function of its name in the module of its name. Others come from packages beside the core.
 COMMANDS = (
-    *("evaluate", "run", "convert", "compare", "plan", "report", "gate", "validate", "reanchor", "doctor", "estimate"),
-    *("verify", "generate", "bench", "diagnose", "funnel", "chunkers", "fuse", "score-logs", "langfuse-resend", "view"),
-    "demo",
+    *("evaluate", "run", "inspect", "convert", "compare", "plan", "report", "gate", "validate", "reanchor"),
+    *("verify", "diagnose", "funnel", "fuse", "langfuse-resend"),
 )
 
 
-def app_of(commands: Sequence[str] = COMMANDS) -> typer.Typer:
-    """Return the program with some of its commands: those that are left out are not imported."""
+def app_of(commands: Sequence[str] | None = None) -> typer.Typer:
+    """Return the program with all of its commands, or with some: those that are left out are not imported."""
     app = typer.Typer(
         name="krag-eval",
         cls=Group,
@@ -32,11 +33,44 @@ def app_of(commands: Sequence[str] = COMMANDS) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     app.callback()(krag_eval)
-    for command in commands:
-        name = command.replace("-", "_")
-        function = getattr(importlib.import_module(f"krag_eval.cli.{name}"), name)
-        app.command(cls=Command)(expand_option_groups(function))
+    for name in known("") if commands is None else commands:
+        try:
+            app.command(name, cls=Command)(expand_option_groups(_function(name)))
+        except KragEvalError as error:  # others can be loaded; whatever is given to this one, the reason is told
+            any_arguments = {"allow_extra_args": True, "ignore_unknown_options": True}
+            app.command(name, cls=Command, context_settings=any_arguments)(_raising(error))
     return app
+
+
+def known(name: str) -> Sequence[str]:
+    """Return the commands to import for a first argument: that command alone, or all if there is no such one."""
+    if name in COMMANDS:
+        return [name]
+    beside = offered(BESIDE)  # the packages beside the core are looked for only now: it takes a moment
+    return [name] if name in beside else [*COMMANDS[:-1], *beside, COMMANDS[-1]]
+
+
+def _function(name: str) -> Callable[..., None]:
+    """Return the function of a command.
+
+    Raises:
+        KragEvalError: It comes from a package beside the core, and cannot be loaded.
+    """
+    attribute = name.replace("-", "_")
+    function: Callable[..., None]
+    if name in COMMANDS:
+        function = getattr(importlib.import_module(f"krag_eval.cli.{attribute}"), attribute)
+    else:
+        function = load(BESIDE, name)
+    return function
+
+
+def _raising(error: KragEvalError) -> Callable[[], None]:
+    def command() -> None:
+        raise error
+
+    command.__doc__ = f"(cannot be loaded) {error}"
+    return command
 
 
 def _show_version(wanted: bool) -> None:

@@ -54,8 +54,8 @@ def compare(
     systems = by_system(read)
     with collected_warnings() as caught:
         comparison = compare_runs(
-            systems,
             questions,
+            systems,
             baseline=None if all_pairs else FIRST if first is None else system_of(first, read[first]),
             cluster=cluster,
             k=parse_cut_offs(k, COMPARED_CUT_OFFS),

@@ -16,6 +16,7 @@ from krag_eval.datasets import read_evalset, read_run, write_evalset, write_run
 from krag_eval.datasets.formats.layout import kinds_of
 from krag_eval.datasets.formats.registry import FORMATS, check_format, detect, format_to_write, kinds_in
 from krag_eval.datasets.formats.source import Source
+from krag_eval.datasets.inspection import inspect_file
 
 _KINDS = ("evalset", "run")
 
@@ -44,19 +45,24 @@ def convert(
         queries: The query texts, for TREC qrels.
         evalset: The questions of a run, for ragas rows.
     """
-    named, table = files.named_columns(), files.table(source)
+    named, table = files.named_columns(), files.table(source) | {"rows": files.rows}
     written = format_to_write(target, to_format)
     check_free(target, force)
     read, kinds = _look_at(source, files.from_format, named, table)
     settings: dict[str, Any] = {"format": read, "columns": named or None, "max_bad_rows": max_bad_rows, **table}
-    if (_only(kinds, source) if kind is None else one_of("--kind", kind, _KINDS)) == "evalset":
+    settings["separator"] = files.separator
+    if (_only(kinds, source) if kind is None else one_of("kind", kind, _KINDS)) == "evalset":
         questions = read_evalset(source, id_key=id_key, grade_key=grade_key, queries=queries, **settings)
         with no_looser_than(source):
             write_evalset(questions, target, format=written, id_key=id_key, grade_key=grade_key)
         count = number_of(len(questions), "question")
     else:
-        known = None if evalset is None else read_evalset(evalset, id_key=id_key, grade_key=grade_key, **table)
-        run = read_run(source, known, id_key=id_key, **settings)
+        known = (
+            None
+            if evalset is None
+            else read_evalset(evalset, id_key=id_key, grade_key=grade_key, **files.table(evalset))
+        )
+        run = read_run(source, evalset=known, id_key=id_key, **settings)
         with no_looser_than(source):
             write_run(run, target, format=written, evalset=known, id_key=id_key)
         count = number_of(len(run), "ranking")
@@ -71,7 +77,9 @@ def _look_at(
     if columns and source.container is not None:
         held = zip(_KINDS, kinds_of((), columns), strict=True)
         return name or source.container, tuple(kind for kind, is_held in held if is_held)
-    return detect(source) if name is None else (name, kinds_in(source, name))
+    read, kinds = detect(source) if name is None else (name, kinds_in(source, name))
+    found = inspect_file(path, **table).kind if not kinds and source.sample else ""
+    return read, {"run": ("run",), "log": ("run",), "both": _KINDS}.get(found, kinds)
 
 
 def _only(kinds: Sequence[str], path: Path) -> str:

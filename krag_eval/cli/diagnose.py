@@ -6,22 +6,24 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from krag_eval import Diagnosis, InvalidInputError
+from krag_eval import InvalidInputError
 from krag_eval import diagnose as diagnose_result
+from krag_eval._utils.errors import refuse
 from krag_eval._utils.files.io import DASH, write_atomically
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.evaluate import score_each
 from krag_eval.cli.files import RunFileOptions, check_free, names_of, read_runs
 from krag_eval.cli.options import RunScoringOptions, parse_cut_offs
 from krag_eval.cli.output import console, json_lines, notes, print_section, put_json
+from krag_eval.evaluation.diagnosis import Diagnosis
 from krag_eval.report import Report, ReportedSystem
 from krag_eval.report.sections.causes import causes_section
-from krag_eval.report.writers import BYTE_ORDER_MARK, csv_line
+from krag_eval.tables.sheets import BYTE_ORDER_MARK, csv_line
 
 
 def diagnose(
     evalset: Path,
-    runs: list[Path],
+    runs: list[Path] | None = None,
     *,
     k: str = "10",
     near: float = 0.6,
@@ -36,12 +38,13 @@ def diagnose(
     """Count why gold documents were missed, with examples of each cause, and what recall could be at most.
 
     Parameters:
-        runs (RUN...): Retrieval results.
+        runs (RUN...): Retrieval results; by default EVALSET, a file that has them too.
         k (--k -k): A gold document is missed if it is not in the first k ranks; or `all`.
         near: A retrieved text is a near miss from this share of the threshold, up to 1.
         examples: Missed documents shown for each run and cause.
         out (--out --output -o): Write one row per missed gold document to .jsonl or .csv; `-` prints JSONL.
     """
+    runs = runs or [evalset]
     cut_off = _parse_cut_off(k)
     if out is not None and out != Path(DASH) and out.suffix not in (".jsonl", ".csv"):
         raise InvalidInputError(f"{out}: must end with .jsonl or .csv. Rename it.")
@@ -71,7 +74,7 @@ def diagnose(
 def _parse_cut_off(text: str) -> int | None:
     given = parse_cut_offs(text)
     if len(given) != 1 or isinstance(given[0], str):
-        raise InvalidInputError(f"`--k` must be one number of ranks, or `all`, got {text!r:.60}.")
+        refuse("k", "one number of ranks, or `all`", text)
     return given[0]
 
 

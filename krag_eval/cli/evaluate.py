@@ -7,18 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from krag_eval import (
-    EvaluationResult,
-    InvalidInputError,
-    Leaderboard,
-    QueryReview,
-    evaluate_run,
-    leaderboard,
-    read_traces,
-)
+from krag_eval import EvaluationResult, InvalidInputError, evaluate_run, leaderboard, read_traces
 from krag_eval._utils.checks import check_count, one_of
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import escape_controls, number_of
+from krag_eval.analysis.leaderboard import MARK, Leaderboard
 from krag_eval.cli.files import RunFileOptions, read_runs
 from krag_eval.cli.options import CutOffs, RunScoringOptions, parse_cut_offs, parse_names
 from krag_eval.cli.output import (
@@ -32,8 +25,8 @@ from krag_eval.cli.output import (
     put_json,
 )
 from krag_eval.datasets import EvalSet, Run
+from krag_eval.evaluation.misses import QueryReview
 from krag_eval.evaluation.results import missing_queries
-from krag_eval.report.leaderboard import MARK
 
 _MOST_LISTED = 20
 _MOST_REVIEWED = 100
@@ -76,9 +69,9 @@ def evaluate(
             questions that have a trace are scored.
         repeated: Of several traces of one question, use the `first` or the `last`; `error` refuses them.
     """
-    one_of("--format", output_format, ("terminal", *_EXPORTS))
+    one_of("output_format", output_format, ("terminal", *_EXPORTS))
     if worst is not None:
-        check_count("--worst", worst)
+        check_count("worst", worst)
     if output_format != "terminal" and (failed or worst):
         raise InvalidInputError("`--failed` and `--worst` list questions as text or JSON. Leave out `--format`.")
     cut_offs, names, settings = parse_cut_offs(k), parse_names(metrics), scoring.settings()
@@ -87,14 +80,14 @@ def evaluate(
         raise InvalidInputError("`--traces` and RUN are both given. Score them one after the other.")
     try:
         if traces:
-            run = read_traces(traces, questions, repeated=repeated, max_bad_rows=max_bad_rows)
+            run = read_traces(traces, evalset=questions, repeated=repeated, max_bad_rows=max_bad_rows)
             read, questions = {run.name: run}, _asked(questions, run)
         else:
             read = read_runs(runs or [evalset], questions, files, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
     except InvalidInputError as error:
         if runs or traces:
             raise
-        raise InvalidInputError(f"RUN, the file with what was retrieved, is missing. {error}") from None
+        raise InvalidInputError("RUN, the file with what was retrieved, is missing. ", *error.args) from None
     missing = {name: run.missing(questions) for name, run in read.items()}
     results = score_each(questions, read, cut_offs, metrics=names, intervals=intervals, cluster=cluster, **settings)
     reviews = {

@@ -12,7 +12,7 @@ from typing import Any
 
 from krag_eval import InvalidInputError
 from krag_eval._utils.checks import one_of
-from krag_eval._utils.errors import did_you_mean
+from krag_eval._utils.errors import did_you_mean, refuse
 from krag_eval._utils.files.io import DASH, standard_streams
 from krag_eval._utils.objects import cached_property
 from krag_eval.datasets import EvalSet, Run, read_corpus, read_evalset, read_run
@@ -31,6 +31,8 @@ class FileOptions:
         columns (FIELD=COLUMN,...): Which column holds which field: gold=pos,retrieved=result. A name without a number
             stands for numbered columns: result means result 1, result 2 and so on.
         sheet (NAME): The sheet of a workbook; repeat it to give each workbook its own.
+        rows (KEY): The key under which a JSON or YAML file has its rows, if several keys hold some.
+        separator (TEXT): What separates the ids in a cell or string, such as ', ' or '|'.
         encoding: The encoding of files that are not UTF-8, such as cp949.
         from_format (--from FORMAT): The format of files whose name and content do not show it, such as csv for `-`:
             {from_format}.
@@ -38,6 +40,8 @@ class FileOptions:
 
     columns: str | None = None
     sheet: list[str] | None = None
+    rows: str | None = None
+    separator: str | None = None
     encoding: str | None = None
     from_format: str | None = None
 
@@ -47,13 +51,21 @@ class FileOptions:
 
     def run(self, path: Path, questions: EvalSet | None = None, **settings: Any) -> Run:
         """Read a run, as `read_run` does with these settings."""
-        return read_run(path, questions, **self.reading(path, "run"), **settings)
+        return read_run(path, evalset=questions, **self.reading(path, "run"), **settings)
 
     def corpus(self, path: Path) -> list[Document]:
         """Read a corpus, as `read_corpus` does."""
         reading = self.reading(path, "corpus")
-        del reading["format"]
-        return read_corpus(path, **reading)
+        return read_corpus(path, **{name: reading[name] for name in ("columns", "encoding", "sheet")})
+
+    def chosen(self, path: Path) -> dict[str, Any]:
+        """Return the settings with which `inspect_file` looks at a file."""
+        return {
+            "columns": self.named_columns() or None,
+            "rows": self.rows,
+            "separator": self.separator,
+            **self.table(path),
+        }
 
     def table(self, path: Path) -> dict[str, Any]:
         """Return `encoding` and `sheet` for a file."""
@@ -64,36 +76,41 @@ class FileOptions:
         given: dict[str, list[str] | list[str | None]] = {
             "--columns": [self.columns],
             "--sheet": self.sheet or [],
+            "--rows": [self.rows],
+            "--separator": [self.separator],
             "--encoding": [self.encoding],
         }
         return [part for option, values in given.items() for value in values if value for part in (option, value)]
 
-    def named_columns(self) -> dict[str, str]:
-        """Return `question=query,gold=pos`, or the same as a JSON object, as a mapping.
+    def named_columns(self) -> dict[str, Any]:
+        """Return `question=query,gold=pos`, or the same as a JSON object, as a mapping; a list names several columns.
 
         Raises:
             InvalidInputError: It is neither, or there is no such field.
         """
         text = (self.columns or "").strip()
+        pairs: list[tuple[str, Any]]
         try:
             if text.startswith("{"):
-                pairs = [(str(field), str(column)) for field, column in json.loads(text).items()]
+                given = json.loads(text).items()
+                pairs = [(str(field), one if isinstance(one, list) else str(one)) for field, one in given]
             else:
                 parts = [part.partition("=") for part in text.split(",") if part.strip()]
                 pairs = [(field.strip(), column.strip()) for field, _, column in parts]
         except ValueError:
             pairs = [("", "")]
         if not all(field and column for field, column in pairs):
-            raise InvalidInputError(f"`--columns` must be such as question=query,gold=pos, got {text!r:.80}.")
+            refuse("columns", "such as question=query,gold=pos", text)
         known = tuple(dict.fromkeys(field for fields in FIELDS_OF.values() for field in fields))
-        return {one_of("--columns", field, known): column for field, column in pairs}
+        return {one_of("columns", field, known): column for field, column in pairs}
 
     def reading(self, path: Path, kind: str) -> dict[str, Any]:
         """Return the settings with which the library reads a file."""
         table = self.table(path)
-        return {"format": self._format_of(path), "columns": self._columns_of(path, kind, table), **table}
+        chosen = {"rows": self.rows, "separator": self.separator}
+        return {"format": self._format_of(path), "columns": self._columns_of(path, kind, table), **chosen, **table}
 
-    def _columns_of(self, path: Path, kind: str, table: Mapping[str, Any]) -> dict[str, str] | None:
+    def _columns_of(self, path: Path, kind: str, table: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the columns of one of several files: none for fields that this one has under their own names."""
         given = self.named_columns()
         names = Source(path, **table).names if given else frozenset()
@@ -102,7 +119,10 @@ class FileOptions:
         return {
             field: column
             for field, column in given.items()
-            if has_column(names, column) or field not in (*names, "id", "question")
+            if isinstance(column, list)
+            or "." in column
+            or has_column(names, column)
+            or field not in (*names, "id", "question")
         }
 
     def _format_of(self, path: Path) -> str | None:
@@ -145,7 +165,7 @@ class RunFileOptions(FileOptions):
         """Read a run, as `read_run` does with these settings."""
         if self.flatten is None:
             return FileOptions.run(self, path, questions, **settings)
-        one_of("--flatten", self.flatten, FLATTENED)  # before the work
+        one_of("flatten", self.flatten, FLATTENED)  # before the work
         return FileOptions.run(self, path, questions, **settings).flatten(self.flatten)
 
 

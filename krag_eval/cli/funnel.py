@@ -35,7 +35,7 @@ class FunnelScoringOptions(RunScoringOptions):
 
 def funnel(
     evalset: Path,
-    runs: list[Path],
+    runs: list[Path] | None = None,
     *,
     k: str = "10",
     by: str | None = None,
@@ -49,11 +49,12 @@ def funnel(
     """Count at which stage of a pipeline gold documents were lost, and what recall each stage leaves to the next ones.
 
     Parameters:
-        runs (RUN...): Retrieval results that hold the stages of each question.
+        runs (RUN...): Retrieval results that hold the stages of each question; by default EVALSET, if it has them.
         k (--k -k): The cut-off of the last stage: ranks, a budget such as 2000tok, or `all`.
         out: Write a report with these tables as .html, .md, .json or .csv.
         plots (DIR): Write the plots into this folder, as SVG and as PNG.
     """
+    runs = runs or [evalset]
     if scoring.proxy:
         raise InvalidInputError("`--proxy` replaces recall, and a funnel counts single needs. Leave it out.")
     check_report(out, [evalset, *runs], force)
@@ -64,12 +65,12 @@ def funnel(
     slices, written = parse_names(by), list[Path]()
     with collected_warnings() as caught:
         found = [
-            replace(trace_needs(run, questions, k=cut_offs, by=slices, **settings), name=name)
+            replace(trace_needs(questions, run, k=cut_offs, by=slices, **settings), name=name)
             for name, run in read.items()
         ]
         if out is not None or plots is not None:
             settings["corpus"] = settings["corpus"] if scoring.match == "span" else None
-            built = build_report(read, questions, by=slices, k=cut_offs, funnels=found, **settings)
+            built = build_report(questions, read, by=slices, k=cut_offs, funnels=found, **settings)
             written = write_all(built, out, plots, format=None, force=force)
     print_notes(caught)
     if put_json(json_out, lambda: {"evalset": str(evalset), "runs": {one.name: one.to_dict() for one in found}}):

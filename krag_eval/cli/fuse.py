@@ -6,6 +6,7 @@ from pathlib import Path
 
 from krag_eval import InvalidInputError, write_run
 from krag_eval import fuse as fuse_runs
+from krag_eval._utils.errors import refuse
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.files import RunFileOptions, check_free, read_runs
 from krag_eval.cli.output import notes
@@ -21,6 +22,7 @@ def fuse(
     depth: int | None = None,
     name: str | None = None,
     id_key: str | None = None,
+    id_map: str | None = None,
     force: bool = False,
     max_bad_rows: int = 0,
     files: RunFileOptions,
@@ -40,7 +42,7 @@ def fuse(
     if len(runs) < 2:
         raise InvalidInputError("Only one run is given. Name at least two, such as bm25.jsonl dense.jsonl.")
     read = read_runs(runs, None, files, id_key=id_key, max_bad_rows=max_bad_rows)
-    fused = fuse_runs(read, k, weights=_parse_weights(weights), depth=depth, id_key=id_key, name=name)
+    fused = fuse_runs(read, k, weights=_parse_weights(weights), depth=depth, id_key=id_key, id_map=id_map, name=name)
     write_run(fused, out, format=target_format, id_key=id_key)
     notes().print(f"{out}: {number_of(len(fused), 'question')}, fused from {', '.join(read)}.")
 
@@ -51,6 +53,4 @@ def _parse_weights(text: str | None) -> list[float] | None:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
-        raise InvalidInputError(
-            f"`--weights` must be numbers separated by commas, such as 1,0.5, got {text!r:.60}."
-        ) from None
+        refuse("weights", "numbers separated by commas, such as 1,0.5", text)

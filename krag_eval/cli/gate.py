@@ -17,7 +17,7 @@ from krag_eval.report import build_report, write_report
 
 def gate(
     evalset: Path,
-    run: Path,
+    run: Path | None = None,
     *,
     policy: Path,
     baseline: Path | None = None,
@@ -32,13 +32,14 @@ def gate(
     """Check a run against a policy. Exit code 0: pass, 1: fail, 2: invalid input, 3: too few queries to decide.
 
     Parameters:
-        run (RUN): Retrieval results.
+        run (RUN): Retrieval results; by default EVALSET, a file that has them too.
         policy: The requirements, a TOML file.
         baseline (RUN): The run that no_drop compares with.
         nights (N): Share the error among this many consecutive runs of the gate, such as 365 for a nightly job.
         markdown_out (--markdown): Write a pull request summary; `-` prints it instead of the table.
         out: Write a report that begins with this gate: .html, .md, .json or .csv.
     """
+    run = run or evalset
     check_report(out, [evalset, run, baseline], force)
     given: dict[str, Any] = {"nights": nights, "cluster": cluster}
     demands = replace(read_policy(policy), **{name: value for name, value in given.items() if value is not None})
@@ -51,7 +52,7 @@ def gate(
     if out is not None:
         settings: dict[str, Any] = {"seed": demands.seed, **demands.scoring}
         runs = {} if against is None else {f"{against.name} (baseline)": against}
-        built = build_report(runs | {checked.name: checked}, questions, gate=report, **settings)
+        built = build_report(questions, runs | {checked.name: checked}, gate=report, **settings)
         print_written([write_report(built, out, force=force)], notes())
     raise typer.Exit(report.exit_code)
 

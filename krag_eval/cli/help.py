@@ -17,8 +17,9 @@ from krag_eval._utils.signals import exit_codes
 _FEWEST_TO_GROUP = 10
 _GROUPS = {
     "Matching": "match threshold rouge_measure containment tokenizer use_stemmer raw_text embeddings embedding_prefix "
-    "similarity_threshold span_measure id_key near",
-    "Scoring": "k metrics level doc_key grade_key precision_denominator gain unjudged proxy missing",
+    "similarity_threshold span_measure id_key id_map near",
+    "Scoring": "k metrics level doc_key grade_key precision_denominator gain unjudged relevance_level exclude_self "
+    "proxy missing",
     "Statistics": "baseline by margin probability known confidence intervals n_bootstrap n_randomisation seed",
     "Calls": "concurrency timeout retries max_error_rate most_prompts workers",
     "Reruns": "resume fresh retry_errors journal journals",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval import InvalidInputError
-from krag_eval._utils.errors import did_you_mean
+from krag_eval._utils.errors import did_you_mean, refuse
 from krag_eval._utils.redaction import as_cause, describe_error
 
 
@@ -31,21 +31,6 @@ def load_embeddings(path: str | None, match: str, similarity_threshold: float | 
     return None if path is None else load_object(path, "--embeddings", "an embedding model")
 
 
-def load_llm(path: str) -> Any:
-    """Return the language model that `--llm` names: `module:object`, `gguf:FILE` or `http://HOST/v1#MODEL`.
-
-    Raises:
-        InvalidInputError: It cannot be loaded.
-        MissingDependencyError: A model is to run here, and the extra `local-llm` is not installed.
-    """
-    kind, _, file = path.partition(":")
-    if kind not in ("gguf", "http", "https"):
-        return load_object(path, "--llm", "a language model")
-    from krag_eval.llm.local import LocalModel, ServedModel  # slow to import
-
-    return LocalModel(file) if kind == "gguf" else ServedModel(path)
-
-
 def load_object(path: str, option: str, thing: str) -> Any:
     """Return the object that `module:object` names; modules in the current directory are found too.
 
@@ -61,7 +46,7 @@ def load_object(path: str, option: str, thing: str) -> Any:
     """
     module_name, colon, name = path.partition(":")
     if not (colon and module_name and name):
-        raise InvalidInputError(f"`{option}` must be module:object, such as search:bm25, got {path!r:.80}.")
+        refuse(option, "module:object, such as search:bm25", path)
     if module_name.endswith(".py") or "/" in module_name:
         written = module_name.removesuffix(".py").strip("./").replace("/", ".")
         raise InvalidInputError(

@@ -24,8 +24,11 @@ Parameters:
     tokenizer: {tokenizer}.
     raw_text: Compare texts as they are, without normalizing them.
     level: Score by chunk, or by document: by the source documents that the chunks come from.
-    doc_key: The metadata key that holds document ids.
-    id_key: Read ids only from this metadata key; .id reads a document's own id, not one in its metadata.
+    doc_key: The metadata key that holds document ids, or several, as for --id-key.
+    id_key: Read ids only from this metadata key; source.url reads nested metadata, source,page makes an id of two
+        values, and .id reads a document's own id, not one in its metadata.
+    id_map: Compare ids without their paths (basename), also without a suffix such as .pdf (stem), in lower case
+        (casefold), or without zeros before numbers (strip_zeros).
     grade_key: The metadata key that holds relevance grades.
 """
 
@@ -44,8 +47,9 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from krag_eval import DEFAULT_CUT_OFFS, InvalidInputError
+from krag_eval._utils.errors import refuse
 from krag_eval._utils.limits import DEFAULT_LIMITS, set_limits
+from krag_eval.cli import typed
 from krag_eval.cli.files import dashes
 from krag_eval.cli.help import one_of_each
 from krag_eval.cli.loading import load_embeddings
@@ -55,10 +59,13 @@ from krag_eval.datasets.formats.registry import FORMATS, WRITTEN_FORMATS
 from krag_eval.datasets.reanchoring import TARGETS
 from krag_eval.datasets.run import FLATTENED
 from krag_eval.datasets.traces import REPEATED
+from krag_eval.documents.id_maps import ID_MAPS
+from krag_eval.documents.readers import IdKey
 from krag_eval.documents.text import normalize
 from krag_eval.documents.tokenizers import TOKENIZERS
 from krag_eval.matching.settings import CHOICES, MATCH_METHODS, USUAL_THRESHOLDS
 from krag_eval.metrics import ALL_METRICS, METRICS
+from krag_eval.metrics.names import DEFAULT_CUT_OFFS
 
 # What a shell completes, by parameter; a docstring may name them in braces.
 _VALUES: Mapping[str, Sequence[str]] = {
@@ -71,6 +78,7 @@ _VALUES: Mapping[str, Sequence[str]] = {
     "repeated": REPEATED,
     "to": TARGETS,
     **CHOICES,
+    "id_map": list(ID_MAPS),
     "from_format": list(FORMATS),
     "to_format": WRITTEN_FORMATS,
     "format": ["html", "md", "json", "csv"],
@@ -105,6 +113,9 @@ class ScoringOptions:
         precision_denominator: retrieved, or k as in trec_eval.
         gain: exponential (2^grade - 1) or linear.
         unjudged: irrelevant, or remove to score the rankings without documents that have no grade, as trec_eval -J.
+        relevance_level (GRADE): The lowest grade that counts for binary metrics, as trec_eval -l. By default, every
+            grade above 0 counts; ndcg reads the grades themselves.
+        exclude_self: Leave out documents that have the id of their query.
     """
 
     match: str = "id"
@@ -118,10 +129,13 @@ class ScoringOptions:
     embedding_prefix: str = ""
     similarity_threshold: float | None = None
     id_key: str | None = None
+    id_map: str | None = None
     grade_key: str = "relevance"
     precision_denominator: str = "retrieved"
     gain: str = "exponential"
     unjudged: str = "irrelevant"
+    relevance_level: float | None = None
+    exclude_self: bool = False
 
     def settings(self) -> dict[str, Any]:
         """Return the scoring settings of the library.
@@ -191,8 +205,13 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     plain = inspect.Parameter("plain", _OPTION, default=False, annotation=bool)
     parameters.append(_declare(plain, "", "Print one fact per line, without colour, tables and progress bars."))
 
+    shown = {one.name: _shown(one) for one in parameters}
+    shown |= {ours: shown[name] for name, ours in _ARGUMENTS.items() if name in shown}
+
     @functools.wraps(command)
     def call(**given: Any) -> None:
+        typed.options.clear()
+        typed.options.update(shown)
         pairs = (part.partition("=")[::2] for part in (given.pop("limits") or "").split(",") if part.strip())
         set_plain(given.pop("plain"))
         set_limits(**{name.strip(): size for name, size in pairs})
@@ -207,6 +226,17 @@ def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
 
 _OPTION = inspect.Parameter.KEYWORD_ONLY
+# The arguments of the library that are called otherwise here.
+_ARGUMENTS = {"match": "match_method", "raw_text": "normalize", "labels": "people"}
+
+
+def _shown(parameter: inspect.Parameter) -> str:
+    """Return what messages call a declared parameter: `--match`, `EVALSET`."""
+    made = get_args(parameter.annotation)[1]
+    if isinstance(made, typer.models.ArgumentInfo):
+        return made.metavar or parameter.name.upper()
+    names = (one for one in (made.default, *(made.param_decls or ())) if str(one).startswith("--"))
+    return next(names, f"--{parameter.name.replace('_', '-')}").partition("/")[0]  # of --resume/--no-resume the first
 
 
 def _described(owner: object) -> dict[str, tuple[str, str]]:
@@ -239,7 +269,10 @@ def _declare(parameter: inspect.Parameter, declared: str, text: str) -> inspect.
     elif parameter.kind is _OPTION:
         names = names or ([f"--{name.replace('_', '-')}"] if hint is bool else [])
         completed = one_of_each(_VALUES[name]) if name in _VALUES else None
-        made = typer.Option(*names, metavar=metavar, autocompletion=completed)
+        parser = _parse_key if name in ("id_key", "doc_key") else None
+        if parser or name == "id_map":  # whose types in Python are more than what is typed
+            hint = str if parameter.default is not None else str | None
+        made = typer.Option(*names, metavar=metavar or (parser and "KEY"), autocompletion=completed, parser=parser)
     else:
         made = typer.Argument(metavar=metavar)
     made.help = text
@@ -270,10 +303,14 @@ def parse_cut_offs(
         elif part == "all" or part.endswith("tok"):
             cut_offs.append(None if part == "all" else part)
         else:
-            raise InvalidInputError(
-                f"`--k` must be positive integers separated by commas, such as 1,5,10, or `all`, got {text!r:.80}."
-            )
+            refuse("k", "positive integers separated by commas, such as 1,5,10, or `all`", text)
     return cut_offs
+
+
+def _parse_key(text: str) -> IdKey:
+    """Return `source,page` as two keys."""
+    keys = tuple(part.strip() for part in text.split(","))
+    return keys if len(keys) > 1 and all(keys) else text
 
 
 def parse_threshold(text: str | None) -> float | Mapping[str, float]:
@@ -285,6 +322,4 @@ def parse_threshold(text: str | None) -> float | Mapping[str, float]:
             return float(text)
         return {name.strip(): float(value) for name, _, value in (part.partition("=") for part in text.split(","))}
     except ValueError:
-        raise InvalidInputError(
-            f"`--threshold` must be a number from 0 to 1, or one per method (rouge1=0.6,rougeL=0.5), got {text!r}."
-        ) from None
+        refuse("threshold", "a number from 0 to 1, or one per method (rouge1=0.6,rougeL=0.5)", text)

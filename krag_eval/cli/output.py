@@ -22,11 +22,13 @@ from rich.text import Text
 from krag_eval._utils.errors import KragEvalWarning
 from krag_eval._utils.files.io import DASH, write_atomically
 from krag_eval._utils.formatting import escape_controls, number_of, one_line
+from krag_eval._utils.plugins import REPORTS, load
 from krag_eval._utils.progress import RunProgress
 from krag_eval.cli.files import check_free
-from krag_eval.cli.wording import as_typed
+from krag_eval.cli.typed import as_typed
 from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.report import Report, Section, Table, check_target, sections_of, write_report
+from krag_eval.report import Report, check_target, sections_of, write_report
+from krag_eval.tables.model import Section, Table
 
 if TYPE_CHECKING:
     from krag_eval.analysis.comparison import Comparison
@@ -96,7 +98,8 @@ def collected_warnings() -> Iterator[list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", KragEvalWarning)
         yield collected
-    collected += dict.fromkeys(as_typed(str(warning.message)) for warning in caught)
+    messages = (warning.message for warning in caught)
+    collected += dict.fromkeys(as_typed(one.args) for one in messages if isinstance(one, Warning))
 
 
 @contextlib.contextmanager
@@ -255,9 +258,7 @@ def write_all(built: Report, out: Path | None, plots: Path | None, **options: An
     """Write the plots of a report, and the report, as far as paths are given; return the paths."""
     written: list[Path] = []
     if plots is not None:
-        from krag_eval.report.plots import write_plots  # needs the extra `report`
-
-        written = write_plots(built, plots, force=options["force"])
+        written = load(REPORTS, "plots")(built, plots, force=options["force"])
     return written if out is None else [*written, write_report(built, out, **options)]
 
 
@@ -288,7 +289,7 @@ def print_report(report: Report, out: Console | None = None, only: Collection[st
 def print_comparison(comparison: Comparison) -> None:
     """Print a comparison: its tables as text, or one fact per line."""
     if _is_plain:
-        from krag_eval.report.sections.comparison import comparison_section
+        from krag_eval.analysis.comparison.tables import comparison_section
 
         print_section(comparison_section(comparison), console())
         _say(console(), comparison.signature)

@@ -21,7 +21,7 @@ from krag_eval.report import build_report
 
 def report(
     evalset: Path,
-    runs: list[Path],
+    runs: list[Path] | None = None,
     *,
     out: Path | None = None,
     format: str | None = None,  # noqa: A002 - the name of the option
@@ -38,13 +38,14 @@ def report(
     """Report what retrievers found: scores, comparison, slices, causes of misses, and every query.
 
     Parameters:
-        runs (RUN...): Retrieval results.
+        runs (RUN...): Retrieval results; by default EVALSET, a file that has them too.
         out: Write .html, .md, .json or .csv; without it, tables are printed.
         format (FORMAT): html, md, json or csv, if the ending of --out is another.
         plots (DIR): Write the plots into this folder, as SVG and as PNG.
         title: The title; the runs and the set by default.
         seed: Seed of intervals and tests; the same seed gives the same numbers.
     """
+    runs = runs or [evalset]
     check_report(out, [evalset, *runs], force, format)
     if out is None and format is not None:
         raise InvalidInputError(
@@ -54,8 +55,8 @@ def report(
     read = read_runs(runs, questions, files, id_key=scoring.id_key)
     with collected_warnings() as caught:
         built = build_report(
-            read,
             questions,
+            read,
             baseline=find_baseline(baseline, list(read), runs),
             by=parse_names(by),
             k=parse_cut_offs(k),

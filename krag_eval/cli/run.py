@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from krag_eval import InvalidInputError
 from krag_eval._utils.checks import one_of
+from krag_eval._utils.errors import refuse
 from krag_eval._utils.files.strict_json import refuse_constant
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.files import FileOptions
@@ -71,12 +71,12 @@ def run(
     """
     with stopping():
         questions = files.evalset(evalset)
-        one_of("--metadata", passed["metadata"], METADATA)
+        one_of("metadata", passed["metadata"], METADATA)
         found = load_object(retriever, "--retriever", "a retriever")
         with Bars() as bars:
             plan = plan_run(
-                found,
                 questions,
+                found,
                 k=k,
                 name=name or retriever.partition(":")[2],
                 parameters=parse_parameters(param or []),
@@ -107,7 +107,7 @@ def parse_parameters(given: Sequence[str]) -> dict[str, Any]:
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise InvalidInputError(f"`--param` must be name=value, such as chunk_size=500, got {text!r:.80}.")
+            refuse("param", "name=value, such as chunk_size=500", text)
         try:
             parameters[name.strip()] = json.loads(value, parse_constant=refuse_constant)
         except ValueError:

@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from krag_eval._utils.checks import check_threshold
+from krag_eval._utils.checks import check_number
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.files import FileOptions
 from krag_eval.cli.options import parse_names
 from krag_eval.cli.output import console, print_first, print_indented, print_table, put_json
-from krag_eval.cli.wording import as_typed
+from krag_eval.cli.typed import as_typed
 from krag_eval.datasets import findings, validation
 from krag_eval.datasets.findings import Finding, ValidationReport
 
@@ -48,7 +48,7 @@ def validate(
     report = validation.validate(
         evalset,
         None if corpus is None else files.corpus(corpus),
-        near_duplicate_threshold=check_threshold(near_duplicates, "--near-duplicates"),
+        near_duplicate_threshold=check_number("near_duplicates", near_duplicates, least=0, most=1),
         tokenizer=tokenizer,
         ignore=parse_names(ignore) or (),
         **files.reading(evalset, "evalset") | forced | passed,
@@ -90,4 +90,4 @@ def _print_finding(finding: Finding, path: str) -> None:
         if len(finding.places) > _MOST_PLACES:
             places.append(f"and {len(finding.places) - _MOST_PLACES:,} more")
         print_indented(", ".join(places), 2, "dim")
-    print_indented(as_typed(finding.message), 4)
+    print_indented(as_typed(finding.parts or [finding.message]), 4)

@@ -16,18 +16,19 @@ from krag_eval.cli.output import console, print_table, put_json
 
 def verify(
     evalset: Path,
-    run: Path,
+    run: Path | None = None,
     *,
     k: CutOffs = None,
     json_out: Path | None = None,
     files: RunFileOptions,
-    **passed: Annotated[Any, verify_run, "level doc_key id_key grade_key"],
+    **passed: Annotated[Any, verify_run, "level doc_key id_key id_map grade_key"],
 ) -> None:
     """Check the scores of a run by id against ir_measures. Exit code 1: a query differs by 1e-9 or more.
 
     Parameters:
-        run (RUN): Retrieval results.
+        run (RUN): Retrieval results; by default EVALSET, a file that has them too.
     """
+    run = run or evalset
     questions = files.evalset(evalset, id_key=passed["id_key"], grade_key=passed["grade_key"])
     cut_offs: Any = parse_cut_offs(k)  # what is none for trec_eval is refused by the call
     verification = verify_run(questions, files.run(run, questions, id_key=passed["id_key"]), cut_offs, **passed)

@@ -4,6 +4,7 @@ from krag_eval.datasets.corpus import read_corpus
 from krag_eval.datasets.evalset import EvalSet, as_evalset
 from krag_eval.datasets.findings import Finding, ValidationReport
 from krag_eval.datasets.formats.huggingface import evalset_from_rows, evalset_to_rows
+from krag_eval.datasets.inspection import Inspection, inspect_file
 from krag_eval.datasets.question import DOC_KEY, LEVELS, Question
 from krag_eval.datasets.reading import read_evalset, read_run, write_evalset, write_run
 from krag_eval.datasets.reanchoring import ReanchorReport, reanchor
@@ -17,6 +18,7 @@ __all__ = [
     "LEVELS",
     "EvalSet",
     "Finding",
+    "Inspection",
     "Latency",
     "Question",
     "ReanchorReport",
@@ -28,6 +30,7 @@ __all__ = [
     "as_evalset",
     "evalset_from_rows",
     "evalset_to_rows",
+    "inspect_file",
     "read_corpus",
     "read_evalset",
     "read_run",

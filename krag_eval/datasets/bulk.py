@@ -18,7 +18,7 @@ from krag_eval._utils.checks import as_number
 from krag_eval.datasets.question import GOLD, QUESTION_FIELDS, TEXTS, Question
 from krag_eval.datasets.run import RUN_FIELDS, SESSION_FIELDS, RunRow
 from krag_eval.documents.document import Document
-from krag_eval.documents.readers import MAPPING, as_ids
+from krag_eval.documents.readers import MAPPING, all_nfc, as_ids
 
 Rows = Sequence[dict[str, Any]]
 T = TypeVar("T")
@@ -73,7 +73,10 @@ def read_questions(rows: Rows) -> list[Question] | None:
         return None
     if any(set(map(type, columns[name])) - _MAYBE_TEXT for name in TEXTS):
         return None
+    if any(columns["must_not"]):
+        return None
     ids, metadata = as_ids(columns["id"]), _mappings(columns["metadata"])
+    columns["must_not"] = repeat(())
     columns |= {name: _listed(columns[name]) for name in GOLD}
     if None in ids or metadata is None or None in [columns[name] for name in GOLD]:
         return None
@@ -95,8 +98,8 @@ def _documents(lists: list[Any], *, is_gold: bool) -> list[tuple[Document, ...]]
     ids, texts, numbers = columns["id"], columns["text"], columns["grade" if is_gold else "score"]
     if further is not None or set(map(type, texts)) - _MAYBE_TEXT or set(map(type, numbers)) - _MAYBE_NUMBER:
         return None
-    if not all(ids) or set(map(type, ids)) - {str}:
-        ids = MAPPING.read_ids(given, None)
+    is_plain = all(ids) and not set(map(type, ids)) - {str}
+    ids = all_nfc(ids) if is_plain else MAPPING.read_ids(given, None)
     metadata = _mappings(columns["metadata"])
     if metadata is None or (is_gold and any(number is not None and not 0 <= number < _LARGE for number in numbers)):
         return None

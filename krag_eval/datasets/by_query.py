@@ -14,29 +14,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from krag_eval._utils.checks import as_number, describe_type
-from krag_eval._utils.errors import InvalidInputError, show, warn
+from krag_eval._utils.checks import as_number
+from krag_eval._utils.errors import InvalidInputError, describe_type, show, warn
 from krag_eval._utils.formatting import number_of
 from krag_eval.datasets.frames import rows_of_frame
-from krag_eval.documents.columns import rows_hint
+from krag_eval.documents.columns import is_frame, rows_hint
 from krag_eval.documents.document import DOCUMENT_KEYS, Document
-from krag_eval.documents.readers import NEGATIVE_GRADE, as_id
+from krag_eval.documents.readers import as_id, listed_id
 from krag_eval.documents.stores import is_answer
 
 
 def gold_document(doc_id: str, grade: str, place: str, **metadata: str) -> Document:
-    """Return a judged document. A grade below 0 counts as 0, and is kept under `NEGATIVE_GRADE`.
+    """Return a judged document.
 
     Raises:
         InvalidInputError: The grade is not a number.
     """
-    value = number_in(grade, place, "The grade")
-    kept: dict[str, object] = {**metadata} if value >= 0 else {**metadata, NEGATIVE_GRADE: value}
-    return Document(id=doc_id, grade=max(value, 0.0), metadata=kept)
+    return Document(id=doc_id, grade=number_in(grade, place, "The grade"), metadata=metadata)
 
 
 def order_of(scores: Sequence[float], ids: Sequence[str]) -> list[int]:
@@ -73,11 +72,32 @@ def by_query(given: Any) -> dict[str, object] | None:
     Raises:
         InvalidInputError: A query has no id, or a row no document.
     """
-    if hasattr(given, "to_dict") and (hasattr(given, "qrels") or hasattr(given, "run")):  # of ranx
+    if _is_of_ranx(given, "qrels") or _is_of_ranx(given, "run"):
         given = given.to_dict()
     if isinstance(given, Mapping):
         return None if is_answer(given) else {_query_id(query): value for query, value in given.items()}
     return None if (rows := _records(given)) is None else _grouped(rows)
+
+
+def holds_scores(given: object) -> bool:
+    """Return whether it is a `Run` of ranx, or has rows with the scores of documents, as ir_measures has them."""
+    return _is_of_ranx(given, "run") or _has_column(given, "score")
+
+
+def holds_grades(given: object) -> bool:
+    """Return whether it is `Qrels` of ranx, or has rows with the grades of documents, as ir_measures has them."""
+    return _is_of_ranx(given, "qrels") or _has_column(given, "relevance")
+
+
+def _is_of_ranx(given: object, name: str) -> bool:
+    return hasattr(given, "to_dict") and hasattr(given, name) and not is_frame(given)
+
+
+def _has_column(given: Any, name: str) -> bool:
+    if is_frame(given):
+        return "doc_id" in given.columns and name in given.columns
+    first = given[0] if isinstance(given, (list, tuple)) and given else given
+    return hasattr(first, "doc_id") and hasattr(first, name)
 
 
 def is_table(value: object) -> bool:
@@ -133,8 +153,10 @@ def align(actual: object, predicted: object) -> Aligned | None:
     """Return the queries of `actual` with their gold and their rankings; None if neither side is by query.
 
     Raises:
-        InvalidInputError: Only one side is by query, or `predicted` has none of the queries of `actual`.
+        InvalidInputError: Only one side is by query, `predicted` has none of the queries of `actual`, or the sides are
+            swapped.
     """
+    check_order(actual, predicted)
     gold, rankings = by_query(actual), by_query(predicted)
     if gold is None or rankings is None:
         if gold is None and rankings is None:
@@ -151,6 +173,33 @@ def align(actual: object, predicted: object) -> Aligned | None:
         [ranked_documents(rankings.get(query, []), f"`predicted[{query!r:.60}]`") for query in gold],
         any(map(is_table, (*gold.values(), *rankings.values()))),
     )
+
+
+def check_order(gold: object, rankings: object) -> None:
+    """See that gold comes before what was retrieved; warn where scores and grades look swapped.
+
+    Raises:
+        InvalidInputError: The types say that the sides are swapped.
+    """
+    if holds_scores(gold) or holds_grades(rankings):
+        raise InvalidInputError("The order of the arguments is wrong: gold comes first. Write `evaluate(qrels, run)`.")
+    grades, scores = map(_first_numbers, (gold, rankings))
+    if scores and any(one % 1 for one in grades) and all(one in range(_MOST_GRADE + 1) for one in scores):
+        broken = next(one for one in grades if one % 1)
+        warn(
+            f"The gold has numbers such as {broken:g}, like scores, and the run has only whole numbers up to "
+            f"{_MOST_GRADE}, like grades. If the sides are swapped, write evaluate(qrels, run): gold comes first."
+        )
+
+
+_MOST_GRADE = 5
+
+
+def _first_numbers(given: object) -> list[float]:
+    """Return the numbers in the first tables of a mapping by query; empty if it is anything else."""
+    tables = islice(given.values(), 100) if isinstance(given, Mapping) else ()
+    numbers = [float(number) for table in tables if is_table(table) for number in table.values()]
+    return [number for number in numbers if math.isfinite(number)]
 
 
 def check_queries(gold: Collection[str], rankings: Collection[str], run: str, qrels: str) -> None:
@@ -183,7 +232,7 @@ def _query_id(query: object) -> str:
 
 
 def _numbers(value: Any, place: str) -> dict[str, object]:
-    numbers = {as_id(doc_id): float(number) for doc_id, number in value.items()}
+    numbers = {listed_id(doc_id) or as_id(doc_id): float(number) for doc_id, number in value.items()}
     if None in numbers:
         raise InvalidInputError(f"{place}: a document has no id: it must be a string or an integer.")
     return {str(doc_id): number for doc_id, number in numbers.items()}

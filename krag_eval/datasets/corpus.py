@@ -15,11 +15,10 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, did_you_mean, show
+from krag_eval._utils.errors import InvalidInputError, describe_type, did_you_mean, show
 from krag_eval._utils.files.io import is_file, unreadable
 from krag_eval._utils.redaction import as_cause, describe_error
-from krag_eval.datasets.formats import llama_index, squad
+from krag_eval.datasets.formats import conversations, llama_index, squad
 from krag_eval.datasets.formats.source import Source
 from krag_eval.datasets.question import check_new
 from krag_eval.documents.document import DOC_KEY, Document, as_document
@@ -43,7 +42,8 @@ def read_corpus(
 
     Reads rows in JSONL (also packed as .gz), a JSON list, CSV, TSV, workbooks or Parquet, with an id under `id`,
     `_id`, `chunk_id`, `docid`, `docno` or `doc_id`, a text under `text`, `contents`, `content`, `page_content` or
-    `passage`, and everything else as metadata; further BEIR folders, the JSON of LlamaIndex, and sets like SQuAD.
+    `passage`, and everything else as metadata; further BEIR folders, the JSON of LlamaIndex, sets like SQuAD, the
+    sessions of LoCoMo and LongMemEval, and passages of MS MARCO: a number, a tab and a text on each line.
 
     Args:
         path: The file or folder.
@@ -126,6 +126,14 @@ def _documents(source: Source, prepend_title: bool) -> Iterator[tuple[str, Docum
         if squad.kinds_in(source):
             yield from squad.passages(source)
             return
+    if source.container in ("json", "jsonl") and conversations.has_sessions(source):
+        yield from conversations.passages(source)
+        return
+    if source.container == "tsv" and len(source.columns) == 2 and source.columns[0].isdecimal():  # MS MARCO: no header
+        for number, line in enumerate(source.lines(), 1):
+            doc_id, _, text = line.decode(errors="replace").rstrip("\r\n").partition("\t")
+            yield f"{source.path}:{number}", Document(id=doc_id, text=text)
+        return
     yield from source.each(partial(read_passage, prepend_title=prepend_title))
 
 

@@ -13,7 +13,7 @@ from krag_eval.datasets.passages import FOUND, Chunks, Link, Passage, find_links
 from krag_eval.datasets.question import alternatives_in
 from krag_eval.datasets.shared_text import common_letters, least_common, size_of
 from krag_eval.documents.document import Document, read_leniently
-from krag_eval.documents.readers import as_id
+from krag_eval.documents.readers import IdKey, id_at
 from krag_eval.documents.text import normalize
 
 # From so many gold ids on, of which the corpus has none, it is probably another corpus.
@@ -31,7 +31,7 @@ class _Gold:
 
 
 def check_corpus(
-    entries: Sequence[Entry], corpus: Sequence[Document], *, doc_key: str, id_key: str | None, tokenizer: object
+    entries: Sequence[Entry], corpus: Sequence[Document], *, doc_key: IdKey, id_key: IdKey | None, tokenizer: object
 ) -> Iterator[Finding]:
     """Yield findings about gold ids and gold texts that the corpus lacks, or has under another id.
 
@@ -57,7 +57,7 @@ def check_corpus(
 
 
 def _gather(
-    entries: Sequence[Entry], doc_key: str, id_key: str | None
+    entries: Sequence[Entry], doc_key: IdKey, id_key: IdKey | None
 ) -> tuple[dict[str, _Gold], dict[str, _Gold], dict[str, _Gold]]:
     """Return the gold of all questions by chunk id, by document id, and, for gold without an id, by text."""
     by_id, by_doc, by_text = (defaultdict[str, _Gold](_Gold) for _ in range(3))
@@ -65,7 +65,7 @@ def _gather(
         question = entry.question
         own_doc = question.gold_doc_ids[0] if len(question.gold_doc_ids) == 1 else None
         for document in alternatives_in(question.gold):
-            chunk_id, doc_id = _with_id(document, id_key).id, as_id(document.metadata.get(doc_key))
+            chunk_id, doc_id = _with_id(document, id_key).id, id_at(document.metadata, doc_key)
             form = normalize(document.text or "")
             if doc_id is not None:
                 by_doc[doc_id].entries.append(entry)
@@ -88,8 +88,8 @@ class _Check:
         docs: The ids of documents that its chunks name.
     """
 
-    def __init__(self, corpus: Sequence[Document], doc_key: str) -> None:
-        self._doc_of = {d.id: as_id(d.metadata.get(doc_key)) for d in corpus if d.id is not None}
+    def __init__(self, corpus: Sequence[Document], doc_key: IdKey) -> None:
+        self._doc_of = {d.id: id_at(d.metadata, doc_key) for d in corpus if d.id is not None}
         self.docs = {doc_id for doc_id in self._doc_of.values() if doc_id is not None}
         self._doc_key = doc_key
         self._chunks = Chunks(corpus, doc_key)
@@ -168,7 +168,7 @@ class _Check:
                 message = f"The corpus has no document {doc_id!r}.{self._hint(doc_id)}"
                 yield find("dangling_id", message, *gold.entries, gold_id=doc_id)
 
-    def levels(self, entry: Entry, id_key: str | None) -> Iterator[Finding]:
+    def levels(self, entry: Entry, id_key: IdKey | None) -> Iterator[Finding]:
         """Yield a finding if a gold chunk of a question belongs to a document that is not one of its gold documents."""
         question = entry.question
         ids = [_with_id(document, id_key).id for document in alternatives_in(question.gold_chunks())]
@@ -212,7 +212,7 @@ class _Check:
         return "" if alike is None else f" It has {alike!r}, which is written differently."
 
 
-def _with_id(document: Document, id_key: str | None) -> Document:
+def _with_id(document: Document, id_key: IdKey | None) -> Document:
     return document if id_key is None else replace(document, id=read_leniently(document, id_key=id_key).id)
 
 

@@ -8,15 +8,14 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, did_you_mean, errors_at, warn
+from krag_eval._utils.errors import InvalidInputError, describe_type, did_you_mean, errors_at, warn
 from krag_eval._utils.objects import cached_property
 from krag_eval._utils.serialization import data_frame
 from krag_eval.datasets.by_query import by_query, is_table, judged_documents
 from krag_eval.datasets.frames import rows_of_frame
 from krag_eval.datasets.question import DOC_KEY, GOLD, Question, check_new
 from krag_eval.documents.document import Document
-from krag_eval.documents.readers import OWN_ID, looks_like_id, reader_of, split_pair
+from krag_eval.documents.readers import OWN_ID, IdKey, as_id, looks_like_id, reader_of, split_pair
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +27,8 @@ class EvalSet(Sequence[Question]):
     Args:
         questions: `Question` objects, or what can be read as such: rows as mappings with the fields of `Question`, or a
             table of them (pandas, polars, pyarrow); `{question: gold}` or `(question, gold)` pairs, where the gold is a
-            document or a list of them; `{query id: {document id: grade}}`, or the `Qrels` of ranx. A string in `gold`
+            document or a list of them; `{query id: {document id: grade}}`, the `Qrels` of ranx, or LlamaIndex'
+            `EmbeddingQAFinetuneDataset` as a dict. A string in `gold`
             is a text; in pairs it is also an id if it is one word, and the method of matching decides. Questions
             without ids are numbered from 0.
         name: The name of the set in tables and reports.
@@ -74,9 +74,10 @@ class EvalSet(Sequence[Question]):
             return EvalSet(self._rows[key], name=self.name)
         if not isinstance(key, str):
             return self._rows[operator.index(key)]
-        if key not in self._by_id:
+        found = self.get(key)
+        if found is None:
             raise InvalidInputError(f"There is no question with the id {key!r:.60}.{did_you_mean(key, self._by_id)}")
-        return self._by_id[key]
+        return found
 
     def __eq__(self, other: object) -> bool:
         return self._rows == other._rows if isinstance(other, EvalSet) else NotImplemented
@@ -89,7 +90,7 @@ class EvalSet(Sequence[Question]):
 
     def get(self, question_id: str) -> Question | None:
         """Return the question with this id, or None."""
-        return self._by_id.get(question_id)
+        return self._by_id.get(as_id(question_id) or "")
 
     @property
     def ids(self) -> list[str]:
@@ -101,7 +102,7 @@ class EvalSet(Sequence[Question]):
         """The text of each question; empty if it has none."""
         return [question.question or "" for question in self]
 
-    def gold(self, level: str = "chunk", doc_key: str = DOC_KEY) -> list[list[Any]]:
+    def gold(self, level: str = "chunk", doc_key: IdKey = DOC_KEY) -> list[list[Any]]:
         """Return the gold documents of each question at a level, as `evaluate` takes them."""
         return [question.gold_at(level, doc_key) for question in self]
 
@@ -169,6 +170,8 @@ _ID_NAMES = ("query_id", "question_id", "qid", "query-id", "_id", "queryid")
 
 def _rows_in(given: Any) -> Any:
     """Return the questions, or the rows to read them from, with ids; anything else as it is."""
+    if isinstance(given, Mapping) and given.keys() >= {"queries", "relevant_docs"}:
+        return _rows_of_llama_index(given)
     if (tables := by_query(given)) is not None:
         return _rows_of_tables(tables)
     if (frame := rows_of_frame(given)) is not None:
@@ -182,6 +185,21 @@ def _rows_in(given: Any) -> Any:
             warn_of_numbers(rows)
         rows = [{**row, "id": number} for number, row in enumerate(rows)]
     return rows
+
+
+def _rows_of_llama_index(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return rows of the JSON of an `EmbeddingQAFinetuneDataset`."""
+    queries, relevant, corpus = given["queries"], given["relevant_docs"], given.get("corpus") or {}
+    if not all(isinstance(one, Mapping) for one in (queries, relevant, corpus)):
+        raise InvalidInputError("`queries`, `relevant_docs` and `corpus` of LlamaIndex must be mappings by id.")
+    return [
+        {
+            "id": name,
+            "question": text,
+            "gold": [{"id": one, "text": corpus.get(one)} for one in relevant.get(name) or ()],
+        }
+        for name, text in queries.items()
+    ]
 
 
 def _rows_of_tables(tables: Mapping[str, object]) -> list[dict[str, Any]]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from krag_eval._utils.errors import Parts, worded
 from krag_eval._utils.serialization import plain_fields
 from krag_eval.datasets.question import Question
 
@@ -26,6 +27,7 @@ KINDS: Mapping[str, tuple[Severity, str]] = {
     "missing_text": ("warning", "gold texts that the corpus does not have"),
     "changed_text": ("warning", "gold ids that now belong to another text"),
     "contradicting_levels": ("warning", "gold chunks whose document is not a gold document"),
+    "answers_as_gold": ("warning", "answers that are read as gold documents"),
     "empty_gold": ("warning", "questions without gold that are not marked negative"),
     "contradicting_type": ("warning", "questions marked negative that have gold"),
     "repeated_gold": ("warning", "gold that appears twice in a question"),
@@ -33,6 +35,7 @@ KINDS: Mapping[str, tuple[Severity, str]] = {
     "near_duplicate": ("warning", "questions in nearly the same words"),
     "type_spellings": ("warning", "types that are spelled in several ways"),
     "similar_question": ("note", "questions in nearly the same words, other answers"),
+    "gold": ("note", "what is read as gold, from fields with other names"),
     "negative": ("note", "questions marked negative, which have no answer"),
     "document_level": ("note", "questions whose gold is known by document alone"),
     "unchecked": ("note", "what could not be checked"),
@@ -50,6 +53,7 @@ class Finding:
         places: Their places, as `path:line`; empty for a set that was not read from a file.
         gold_id: The gold id that it is about, or None.
         found_in: The chunks that contain the text of that gold.
+        parts: The parts of the message, if it names arguments.
     """
 
     kind: str
@@ -58,6 +62,12 @@ class Finding:
     places: tuple[str, ...] = ()
     gold_id: str | None = None
     found_in: tuple[str, ...] = ()
+    parts: Parts = field(default=(), repr=False, compare=False)
+
+    @classmethod
+    def of_parts(cls, kind: str, parts: Parts, *places: str) -> Finding:
+        """Return a finding with a message made of parts."""
+        return cls(kind=kind, message=worded(parts), places=places, parts=parts)
 
     @property
     def severity(self) -> Severity:
@@ -66,7 +76,7 @@ class Finding:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding for JSON, without the fields that are not set."""
-        row = plain_fields(self, "severity", *self.__slots__)
+        row = plain_fields(self, "severity", *self.__slots__[:-1])
         return {name: value for name, value in row.items() if value not in (None, [])}
 
 

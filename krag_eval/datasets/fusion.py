@@ -8,11 +8,12 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
-from krag_eval._utils.checks import as_number, check_count, describe_type
-from krag_eval._utils.errors import InvalidInputError, show, warn
+from krag_eval._utils.checks import as_number, check_count, check_number
+from krag_eval._utils.errors import Argument, InvalidInputError, describe_type, refuse, warn
 from krag_eval.datasets.run import Run, RunRow
 from krag_eval.documents.document import Document, as_document
-from krag_eval.documents.readers import as_id
+from krag_eval.documents.id_maps import IdMap, as_id_map, mapped
+from krag_eval.documents.readers import IdKey, id_at
 from krag_eval.documents.text import normalize
 
 _MOST_NAMED = 5
@@ -27,12 +28,14 @@ class _Fusion:
         weights: One for each ranking.
         depth: How many ranks are read; None reads all.
         id_key: The metadata key of ids, or None.
+        id_map: How ids are written before they are compared, or None.
     """
 
     k: float
     weights: Sequence[float]
     depth: int | None
-    id_key: str | None
+    id_key: IdKey | None
+    id_map: IdMap | None
 
 
 @overload
@@ -42,7 +45,8 @@ def fuse(
     *,
     weights: Sequence[float] | None = None,
     depth: int | None = None,
-    id_key: str | None = None,
+    id_key: IdKey | None = None,
+    id_map: str | IdMap | None = None,
     name: str | None = None,
 ) -> Run: ...
 @overload
@@ -52,7 +56,8 @@ def fuse(
     *,
     weights: Sequence[float] | None = None,
     depth: int | None = None,
-    id_key: str | None = None,
+    id_key: IdKey | None = None,
+    id_map: str | IdMap | None = None,
 ) -> list[Document]: ...
 def fuse(
     runs: Any,
@@ -60,7 +65,8 @@ def fuse(
     *,
     weights: Sequence[float] | None = None,
     depth: int | None = None,
-    id_key: str | None = None,
+    id_key: IdKey | None = None,
+    id_map: str | IdMap | None = None,
     name: str | None = None,
 ) -> Run | list[Document]:
     """Fuse several runs, or several rankings of one query, by reciprocal rank.
@@ -80,6 +86,7 @@ def fuse(
         weights: One number above 0 for each run; 1 by default.
         depth: Read only so many ranks of each ranking; by default all.
         id_key: Read ids from this metadata key, and from nowhere else.
+        id_map: Compare ids as a function or a name such as `"basename"` writes them, as in `evaluate`.
         name: The name of the fused run; by default those of the runs, joined by `+`.
 
     Returns:
@@ -96,9 +103,9 @@ def fuse(
     ['Closed on  sundays.', 'Open from 9.', 'Parcels take two days.']
     """
     given = _check_runs(runs)
-    fusion = _Fusion(
-        _check_k(k), _check_weights(weights, len(given)), None if depth is None else check_count("depth", depth), id_key
-    )
+    added = check_number("k", k, "It is added to each rank; 60 is usual.", least=0)
+    most = None if depth is None else check_count("depth", depth)
+    fusion = _Fusion(added, _check_weights(weights, len(given)), most, id_key, as_id_map(id_map))
     if all(isinstance(run, Run) for run in given):
         return _fuse_runs(given, fusion, name)
     if name is not None:
@@ -110,10 +117,8 @@ def fuse(
 def _check_runs(runs: object) -> list[Any]:
     given = list(runs.values()) if isinstance(runs, Mapping) else runs
     how = "Give a list of runs, or of rankings of one query: fuse([run_a, run_b])."
-    if not isinstance(given, (list, tuple)):
-        raise InvalidInputError(f"`runs` is {describe_type(runs)}. {how}")
-    if len(given) < 2:
-        raise InvalidInputError(f"`runs` must hold at least two, got {len(given)}. {how}")
+    if not isinstance(given, (list, tuple)) or len(given) < 2:
+        refuse("runs", "a list of at least two", runs, how)
     kinds = {isinstance(run, Run) for run in given}
     for run in given:
         if kinds != {True} and not isinstance(run, (list, tuple)):
@@ -125,25 +130,13 @@ def _check_runs(runs: object) -> list[Any]:
     return list(given)
 
 
-def _check_k(k: object) -> float:
-    number = as_number(k)
-    if number is None or not 0 <= number < math.inf:
-        raise InvalidInputError(
-            f"`k` must be a number of at least 0, got {show(k)}. It is added to each rank; 60 is usual."
-        )
-    return number
-
-
 def _check_weights(weights: object, n_runs: int) -> list[float]:
     if weights is None:
         return [1.0] * n_runs
     numbers = [as_number(weight) for weight in weights] if isinstance(weights, Iterable) else []
     valid = [number for number in numbers if number is not None and 0 < number < math.inf]
     if len(valid) != n_runs or len(numbers) != n_runs:
-        raise InvalidInputError(
-            f"`weights` must be {n_runs} numbers above 0, one for each run, got {show(weights)}. Leave out a run that "
-            "should not count."
-        )
+        refuse("weights", f"{n_runs} numbers above 0, one for each run", weights, "Leave out runs that do not count.")
     return valid
 
 
@@ -156,7 +149,7 @@ def _read(number: int, rank: int, given: object) -> Document:
     try:  # not `errors_at`, which costs a quarter of the time
         return as_document(given)
     except InvalidInputError as error:
-        raise InvalidInputError(f"`runs[{number}]`: rank {rank}: {error}") from None
+        raise error.at(f"`runs[{number}]`: rank {rank}") from None
 
 
 def _fuse_runs(runs: Sequence[Run], fusion: _Fusion, name: str | None) -> Run:
@@ -192,7 +185,7 @@ def _fuse_rankings(rankings: Sequence[Sequence[Document]], fusion: _Fusion) -> t
     for number, (ranking, weight) in enumerate(zip(rankings, fusion.weights, strict=True)):
         seen = set()
         for rank, document in enumerate(ranking[: fusion.depth], 1):
-            key = _key_of(document, fusion.id_key, ids) or (number, rank)
+            key = _key_of(document, fusion, ids) or (number, rank)
             if key in seen:
                 continue
             seen.add(key)
@@ -213,14 +206,14 @@ def _fuse_rankings(rankings: Sequence[Sequence[Document]], fusion: _Fusion) -> t
     return documents, sum(len(terms) > 1 for terms in parts.values())
 
 
-def _key_of(document: Document, id_key: str | None, ids: Container[str | None]) -> tuple[str, str] | None:
+def _key_of(document: Document, fusion: _Fusion, ids: Container[str | None]) -> tuple[str, str] | None:
     """Return what makes two documents the same; None for a document that has neither id nor text.
 
     The string of a `(string, score)` pair may be either: it is an id if another document has it as its id.
     """
-    id_ = document.id if id_key is None else as_id(document.metadata.get(id_key))
+    id_ = document.id if fusion.id_key is None else id_at(document.metadata, fusion.id_key)
     if id_ is not None and (id_ != document.text or id_ in ids):
-        return "id", id_
+        return "id", mapped([id_], fusion.id_map)[0]
     text = normalize(document.text or "")
     return ("text", text) if text else None
 
@@ -247,10 +240,12 @@ def _warn_of_strangers(runs: Sequence[Run], fusion: _Fusion) -> None:
     examples = []
     for run in runs:
         documents = (document for row in run.rows.values() for document in row.retrieved)
-        keys = [_key_of(document, fusion.id_key, ()) for document in itertools.islice(documents, 3)]
+        keys = [_key_of(document, fusion, ()) for document in itertools.islice(documents, 3)]
         shown = ", ".join("neither id nor text" if key is None else f"{key[0]} {key[1]!r:.40}" for key in keys)
         examples.append(f"{run.name!r:.60} has {shown}")
     warn(
         f"No document is in more than one of the runs: {'; '.join(examples)}. Documents are fused if their ids are "
-        "equal; if the metadata holds ids that agree, name their key as `id_key`."
+        "equal; if the metadata holds ids that agree, name their key as ",
+        Argument("id_key"),
+        ".",
     )

@@ -14,7 +14,7 @@ from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval.datasets.shared_text import SHINGLE, common_letters, find_sharing, least_common, size_of
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import Document, Span
-from krag_eval.documents.readers import as_id
+from krag_eval.documents.readers import IdKey, id_at
 from krag_eval.documents.text import normalize_all
 from krag_eval.matching import Batch, find_matches
 from krag_eval.matching.settings import Settings
@@ -82,11 +82,11 @@ class Chunks:
         docs: The numbers of their documents, or -1.
     """
 
-    def __init__(self, documents: Sequence[Document], doc_key: str) -> None:
+    def __init__(self, documents: Sequence[Document], doc_key: IdKey) -> None:
         self.documents = [document for document in documents if document.id is not None and document.text]
         self.texts = [document.text or "" for document in self.documents]
         self.forms = normalize_all(self.texts)
-        self.doc_ids = [as_id(document.metadata.get(doc_key)) for document in self.documents]
+        self.doc_ids = [id_at(document.metadata, doc_key) for document in self.documents]
         self._numbers = {doc_id: number for number, doc_id in enumerate(dict.fromkeys(self.doc_ids))}
         self.docs = self.doc_numbers(self.doc_ids)
         self._places = {document.id: place for place, document in enumerate(self.documents)}

@@ -6,9 +6,8 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from krag_eval._utils.checks import describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, errors_at, show
-from krag_eval.datasets.column_names import suggestion
+from krag_eval._utils.checks import one_of
+from krag_eval._utils.errors import Argument, InvalidInputError, Parts, errors_at, refuse, show
 from krag_eval.documents.document import (
     DOC_KEY as DOC_KEY,
 )
@@ -20,7 +19,7 @@ from krag_eval.documents.document import (
     may_be_need,
     read_leniently,
 )
-from krag_eval.documents.readers import as_id, read_grade, read_own_grade
+from krag_eval.documents.readers import IdKey, as_id, fields_of, id_at, listed_id, parts_of, read_grade, read_own_grade
 from krag_eval.matching.settings import ScoringSettings
 
 RUN_HEADER = "krag_eval_run"
@@ -28,7 +27,7 @@ Level = Literal["chunk", "document"]
 LEVELS: tuple[str, ...] = get_args(Level)
 TEXTS = ("question", "answer", "type", "notes", "source")
 GOLD = ("gold", "gold_doc_ids", "gold_chunk_ids")
-QUESTION_FIELDS = {"id", *TEXTS, *GOLD, "metadata"}
+QUESTION_FIELDS = {"id", *TEXTS, *GOLD, "must_not", "metadata"}
 _OWN = frozenset({"id", "question"})
 _OF_SPANS = (DOC_KEY, "start", "end")
 
@@ -44,6 +43,7 @@ class Question:
         gold_chunk_ids: The ids of the chunks that answer it.
         gold: Gold documents with a text, a grade or metadata; anything that `as_document` reads. A `Need` among them,
             or a mapping with `any_of`, holds several documents of which any is enough.
+        must_not: Documents that must not be retrieved; a string is an id. They are not scored yet.
         answer: The answer to expect, or None.
         type: What kind of question it is, such as `"fact"`, `"paraphrase"` or `"negative"`, or None.
         notes: Remarks of whoever wrote it, or None.
@@ -60,6 +60,7 @@ class Question:
     gold_doc_ids: tuple[str, ...] = ()
     gold_chunk_ids: tuple[str, ...] = ()
     gold: tuple[Any, ...] = ()  # `Document` and `Need`; most sets have documents alone
+    must_not: tuple[Any, ...] = ()
     answer: str | None = None
     type: str | None = None
     notes: str | None = None
@@ -75,13 +76,19 @@ class Question:
         for name in TEXTS:
             value = getattr(self, name)
             if value is not None and not isinstance(value, str):
-                raise InvalidInputError(f"`{name}` is {describe_type(value)}. It must be a string, or left out.")
+                refuse(name, "a string, or left out", value)
         for name in ("gold_doc_ids", "gold_chunk_ids"):
             object.__setattr__(self, name, _check_ids(name, getattr(self, name)))
-        object.__setattr__(self, "gold", _check_gold(self.gold))
+        object.__setattr__(self, "gold", _check_gold("gold", self.gold))
+        if self.must_not:
+            given = [
+                one if as_id(one) is None else Document(id=as_id(one))
+                for one in _listed("must_not", self.must_not, "documents")
+            ]
+            object.__setattr__(self, "must_not", _check_gold("must_not", given))
         for name in ("metadata", "further"):
             if not isinstance(getattr(self, name), Mapping):
-                raise InvalidInputError(f"`{name}` is {describe_type(getattr(self, name))}. It must be a mapping.")
+                refuse(name, "a mapping", getattr(self, name))
 
     def value(self, name: str) -> object:
         """Return the value of a field, of a metadata key or of a field of the file; None if there is none."""
@@ -93,7 +100,7 @@ class Question:
     def is_negative(self) -> bool:
         """Whether nothing answers it: it has no gold document at any level, apart from those judged not relevant."""
         return not (
-            any(document.grade != 0 for document in alternatives_in(self.gold))
+            any(one.grade is None or one.grade > 0 for one in alternatives_in(self.gold))
             or self.gold_chunk_ids
             or self.gold_doc_ids
         )
@@ -103,7 +110,7 @@ class Question:
         known = {document.id for document in alternatives_in(self.gold)}
         return [*self.gold, *(Document(id=chunk_id) for chunk_id in self.gold_chunk_ids if chunk_id not in known)]
 
-    def gold_documents(self, doc_key: str = DOC_KEY, grade_key: str = "relevance") -> list[Any]:
+    def gold_documents(self, doc_key: IdKey = DOC_KEY, grade_key: str = "relevance") -> list[Any]:
         """Return the gold at document level, each document with its id also under `doc_key` in its metadata.
 
         These are the gold document ids and the document ids that gold documents carry under `doc_key`; a document has
@@ -114,19 +121,22 @@ class Question:
         needs: list[Document | Need] = []
         for entry in self.gold:
             documents = alternatives_in([entry])
-            named = (as_id(document.metadata.get(doc_key)) for document in documents)
+            named = (id_at(document.metadata, doc_key) for document in documents)
             doc_ids = dict.fromkeys(one for one in named if one is not None)
-            grade = read_grade(documents[0], grade_key) if doc_ids else None
+            grade = read_grade(documents[0], grade_key) if doc_ids else 0.0
             if len(doc_ids) > 1:
-                needs.append(Need(any_of=[Document(id=one, metadata={doc_key: one}) for one in doc_ids], grade=grade))
+                needs.append(
+                    Need(any_of=[Document(id=one, metadata=fields_of(one, doc_key)) for one in doc_ids], grade=grade)
+                )
             for doc_id in doc_ids if len(doc_ids) == 1 else ():
-                grades[doc_id] = max(grades.get(doc_id) or 0.0, grade or 0.0)
-        known: list[Document | Need] = [
-            Document(id=doc_id, grade=grade, metadata={doc_key: doc_id}) for doc_id, grade in grades.items()
+                known = grades.get(doc_id)
+                grades[doc_id] = grade if known is None else max(known, grade)
+        of_ids: list[Document | Need] = [
+            Document(id=doc_id, grade=grade, metadata=fields_of(doc_id, doc_key)) for doc_id, grade in grades.items()
         ]
-        return known + needs
+        return of_ids + needs
 
-    def gold_at(self, level: str = "chunk", doc_key: str = DOC_KEY) -> list[Any]:
+    def gold_at(self, level: str = "chunk", doc_key: IdKey = DOC_KEY) -> list[Any]:
         """Return the gold at a level.
 
         Raises:
@@ -141,8 +151,8 @@ class Question:
         Raises:
             InvalidInputError: The row says nothing about its gold documents, or a field has the wrong type.
         """
-        if all(row.get(name) is None for name in GOLD):
-            raise InvalidInputError(without_gold(row))
+        if all(row.get(name) is None for name in (*GOLD, "must_not")):
+            raise InvalidInputError(*without_gold(row))
         if "id" not in row:
             raise InvalidInputError(
                 "`id` is missing. Each question needs a string or an integer there, by which runs name it; "
@@ -156,9 +166,12 @@ class Question:
         """Return the row to write: the fields that are set, by name, and the unknown fields of the file."""
         row: dict[str, Any] = {"id": self.id}
         row |= {name: value for name in TEXTS if (value := getattr(self, name)) is not None}
-        row |= {name: list(value) for name in GOLD[1:] if (value := getattr(self, name))}
+        ids = ((name, [parts_of(one) for one in getattr(self, name)]) for name in GOLD[1:])
+        row |= {name: [parts if parts[1:] else parts[0] for parts in listed] for name, listed in ids if listed}
         if self.gold or self.is_negative:
             row["gold"] = [_gold_row(entry) for entry in self.gold]
+        if self.must_not:
+            row["must_not"] = [_gold_row(entry) for entry in self.must_not]
         if self.metadata:
             row["metadata"] = dict(self.metadata)
         return row | dict(self.further)
@@ -207,37 +220,37 @@ def document_row(document: Document, number: str) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value not in (None, {})}
 
 
-def without_gold(row: Mapping[str, Any], columns: Mapping[str, str] | None = None) -> str:
+def without_gold(row: Mapping[str, Any], columns: Mapping[str, str] | None = None) -> Parts:
     """Return the message for a row that says nothing about its gold.
 
-    >>> print(without_gold({"query_id": "q1", "retrieved": []}))
+    >>> print(*without_gold({"query_id": "q1", "retrieved": []}), sep="")
     `gold` is missing, ... This looks like a run: the evaluation set comes first, and runs after it.
     """
     if "retrieved" in row or RUN_HEADER in row:
-        hint = " This looks like a run: the evaluation set comes first, and runs after it."
+        hint: Parts = (" This looks like a run: the evaluation set comes first, and runs after it.",)
     elif "text" in row and "question" not in row:
-        hint = " This looks like a corpus: a row of an evaluation set has a `question` and its gold."
+        hint = (" This looks like a corpus: a row of an evaluation set has a `question` and its gold.",)
     else:
-        hint = of_other_names(row, columns=columns) if row.keys() - _OWN else ""
-    return (
-        "`gold` is missing, and so are `gold_chunk_ids` and `gold_doc_ids`. "
-        f"It must be a list of documents, [] for a question that has no answer.{hint}"
-    )
+        hint = of_other_names(row, columns=columns) if row.keys() - _OWN else ()
+    said = " is missing, and so are `gold_chunk_ids` and `gold_doc_ids`. It must be a list of documents, [] for a "
+    return Argument("gold"), f"{said}question that has no answer.", *hint
 
 
 def of_other_names(
     row: Mapping[str, Any], field: str | None = None, *, columns: Mapping[str, str] | None = None
-) -> str:
+) -> Parts:
     """Return sentences for a row in which a field may have another name; none for a row without fields.
 
-    >>> print(of_other_names({"query": "When?"}, "question").strip())
-    The columns are: query. Name those that are meant, such as columns={'question': 'query'}.
+    >>> print(*of_other_names({"query": "When?"}, "question"), sep="")
+     The columns are: query. Name those that are meant: columns={'question': 'query'}.
     """
+    from krag_eval.datasets.field_roles import suggestion  # only a mistake needs it
+
     hint = suggestion("evalset", row, field, columns)
-    return hint and f" {hint}"
+    return (" ", *hint) if hint else ()
 
 
-def settings_at(level: str, doc_key: str, settings: ScoringSettings) -> ScoringSettings:
+def settings_at(level: str, doc_key: IdKey, settings: ScoringSettings) -> ScoringSettings:
     """Return the settings with the defaults of evaluation sets: match by id, for documents under `doc_key`.
 
     Args:
@@ -258,8 +271,15 @@ def settings_at(level: str, doc_key: str, settings: ScoringSettings) -> ScoringS
     if one_of("level", level, LEVELS) == "document":
         if given["match_method"] not in ("id", ["id"], ("id",)):
             raise InvalidInputError(
-                f"At level='document' documents are matched by id, got match_method={given['match_method']!r:.60}. "
-                "Leave `match_method` out, or use level='chunk'."
+                "At ",
+                Argument("level", "document"),
+                " documents are matched by id, got ",
+                Argument("match_method", given["match_method"]),
+                ". Leave ",
+                Argument("match_method"),
+                " out, or use ",
+                Argument("level", "chunk"),
+                ".",
             )
         given["id_key"] = given.get("id_key") or doc_key
     return given
@@ -268,28 +288,26 @@ def settings_at(level: str, doc_key: str, settings: ScoringSettings) -> ScoringS
 def _check_ids(name: str, given: object) -> tuple[str, ...]:
     ids = []
     for position, value in enumerate(_listed(name, given, "ids")):
-        checked = as_id(value)
+        checked = listed_id(value) or as_id(value)
         if checked is None:
             raise InvalidInputError(f"`{name}[{position}]` is {show(value)}. An id is a string or an integer.")
         ids.append(checked)
     return tuple(dict.fromkeys(ids))
 
 
-def _check_gold(given: object) -> tuple[Document | Need, ...]:
+def _check_gold(name: str, given: object) -> tuple[Document | Need, ...]:
     documents: list[Document | Need] = []
-    for position, value in enumerate(_listed("gold", given, "documents")):
+    for position, value in enumerate(_listed(name, given, "documents")):
         try:
             documents.append(_gold_need(value) if may_be_need(value) else _gold_document(value))
         except InvalidInputError as error:
-            raise InvalidInputError(f"`gold[{position}]`: {error}") from None
+            raise error.at(Argument(f"{name}[{position}]")) from None
     return tuple(documents)
 
 
 def _listed(name: str, given: object, what: str) -> list[object]:
     if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
-        raise InvalidInputError(
-            f"`{name}` is {describe_type(given)}. It must be a list of {what}, [] if there are none."
-        )
+        refuse(name, f"a list of {what}, [] if there are none", given)
     try:
         return list(given)
     except Exception as error:  # noqa: BLE001 - raised again as ours
@@ -321,6 +339,8 @@ def _gold_document(given: object) -> Document:
     """Return any framework's document; its grade stays open if it has none, because metadata may hold it."""
     if isinstance(given, Document):
         return given
+    if isinstance(given, list) and (id_ := listed_id(given)) is not None:
+        return Document(id=id_)
     read = read_leniently(given)
     if read.id is None and read.text is None and not read.metadata:
         as_document(given)  # raises

@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from krag_eval._utils.checks import check_kind, check_path
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.files.io import StrPath
 from krag_eval._utils.formatting import number_of
+from krag_eval.datasets.argument_order import gold_first
 from krag_eval.datasets.bulk import without_collector
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.formats import beir, huggingface, native
+from krag_eval.datasets.formats import beir, native
 from krag_eval.datasets.formats.registry import open_source, write
 from krag_eval.datasets.formats.source import check_documents, stem
 from krag_eval.datasets.formats.topics import fill_in
 from krag_eval.datasets.question import Question, check_new
 from krag_eval.datasets.run import Run, RunRow, known
+from krag_eval.documents.readers import IdKey
 
 
 def read_evalset(
     path: StrPath,
     *,
     format: str | None = None,  # noqa: A002 - the word that pandas, polars and the command line use
-    id_key: str | None = None,
+    id_key: IdKey | None = None,
     grade_key: str = "relevance",
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
     queries: StrPath | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
+    rows: str | None = None,
+    separator: str | None = None,
     max_bad_rows: int = 0,
 ) -> EvalSet:
     """Read a set of questions.
@@ -37,13 +42,17 @@ def read_evalset(
     Args:
         path: The file, or a BEIR folder.
         format: A name of `FORMATS`; by default what the ending and the beginning of the file show.
-        id_key: The key of the metadata under which ids will be read; gold documents need nothing else then.
+        id_key: The key of the metadata under which ids will be read; gold documents need nothing else then. Several
+            keys are one id together: `("document", "page")`.
         grade_key: The key of the metadata under which grades will be read.
-        columns: For rows with other names, the column of each field of `Question`: `{"question": "query"}`. A name
+        columns: For rows with other names, the column of each field of `Question`: `{"question": "query"}`; by default
+            what `inspect_file` finds, if that is certain. A nested field is a path: `inputs.question`. A name
             without a number stands for all numbered columns: `gold_1`, `gold_2` and so on.
         queries: A file with the texts of the queries, for TREC qrels, which have ids alone.
         encoding: The encoding of a text that is not UTF-8, such as `"cp949"`.
         sheet: The sheet of a workbook, if several hold something.
+        rows: The key under which a JSON or YAML file has its rows, if several keys hold rows.
+        separator: What separates the ids in a cell or a string; by default what looks like it in cells of tables.
         max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be skipped, with a warning, and saved
             in `path.rejected.jsonl`; with 0 the first bad line is an error.
 
@@ -52,10 +61,11 @@ def read_evalset(
         MissingDependencyError: The format needs a package that is not installed.
     """
     check_path(path)
+    keys = () if id_key is None or isinstance(id_key, str) else tuple(id_key)
+    table: dict[str, Any] = {"columns": columns, "encoding": encoding, "sheet": sheet, "rows": rows}
     source, read = open_source(
-        path, format, "evalset", columns=columns, encoding=encoding, sheet=sheet, max_bad_rows=max_bad_rows
+        path, format, "evalset", separator=separator, id_key=keys, max_bad_rows=max_bad_rows, **table
     )
-    read = huggingface.questions if columns else read
     questions: dict[str, Question] = {}
 
     def check(place: str, question: Question) -> Question:
@@ -71,6 +81,12 @@ def read_evalset(
     name = beir.root_of(os.fspath(path)).name if beir.is_beir(os.fspath(path)) else stem(path)
     evalset = EvalSet(questions.values(), name=name)
     evalset = evalset if queries is None else fill_in(evalset, queries, encoding)
+    again = [text for text, n in Counter(evalset.texts).items() if n > 1 and text.strip()] if source.is_numbered else []
+    if again:
+        warn(
+            f"{path}: has no ids, and {number_of(len(again), 'question')} in several rows, such as {again[0]!r:.60}. "
+            "Each row is scored by itself: if a row is one gold document of its question, put all into one row."
+        )
     evalset.n_rejected = len(source.rejects)
     return evalset
 
@@ -80,7 +96,7 @@ def write_evalset(
     path: StrPath,
     *,
     format: str | None = None,  # noqa: A002 - as above
-    id_key: str | None = None,
+    id_key: IdKey | None = None,
     grade_key: str = "relevance",
 ) -> None:
     """Write a set of questions, whole or not at all; what the format cannot hold is named in a warning.
@@ -101,16 +117,19 @@ def write_evalset(
     write(path, format, "evalset", evalset, id_key=id_key, grade_key=grade_key)
 
 
+@gold_first(old="path, evalset")
 def read_run(
     path: StrPath,
-    evalset: EvalSet | None = None,
     *,
+    evalset: EvalSet | None = None,
     name: str | None = None,
     format: str | None = None,  # noqa: A002 - as above
-    id_key: str | None = None,
-    columns: Mapping[str, str] | None = None,
+    id_key: IdKey | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
+    rows: str | None = None,
+    separator: str | None = None,
     max_bad_rows: int = 0,
 ) -> Run:
     """Read what a retriever returned.
@@ -127,6 +146,8 @@ def read_run(
             the same `question`.
         encoding: As for `read_evalset`.
         sheet: As for `read_evalset`.
+        rows: As for `read_evalset`.
+        separator: As for `read_evalset`.
         max_bad_rows: How many bad lines of a file of JSONL, CSV, TSV or TREC may be skipped, with a warning, and saved
             in `path.rejected.jsonl`; with 0 the first bad line is an error. A
             ranking that is skipped counts as nothing retrieved.
@@ -136,10 +157,12 @@ def read_run(
         MissingDependencyError: The format needs a package that is not installed.
     """
     check_path(path)
-    table: dict[str, Any] = {"columns": columns, "encoding": encoding, "sheet": sheet, "evalset": evalset}
-    source, read = open_source(path, format, "run", max_bad_rows=max_bad_rows, **table)
+    table: dict[str, Any] = {"columns": columns, "encoding": encoding, "sheet": sheet, "rows": rows}
+    source, read = open_source(
+        path, format, "run", evalset=evalset, separator=separator, max_bad_rows=max_bad_rows, **table
+    )
     header = native.run_header(source) if read is native.rankings else {}
-    rows: dict[str, RunRow] = {}
+    rankings: dict[str, RunRow] = {}
     unknown: list[str] = []
 
     def check(place: str, row: RunRow) -> RunRow:
@@ -147,7 +170,7 @@ def read_run(
             row = checked
             unknown.append(str(row.error))
         check_documents(place, "retrieved", row.found, id_key=id_key)
-        check_new(row.query_id, rows, f"{place}: the query")
+        check_new(row.query_id, rankings, f"{place}: the query")
         if evalset is not None and evalset.get(row.query_id) is None:
             raise InvalidInputError(
                 f"{place}: the evaluation set has no question {row.query_id!r:.60}. Is this the run of another set?"
@@ -156,9 +179,17 @@ def read_run(
 
     with without_collector(), source.rejects.kept(source.lines):
         for _, row in source.rejects.each(read(source), check):
-            rows[row.query_id] = row
-    if not rows:
+            rankings[row.query_id] = row
+    if not rankings:
         warn(f"{path}: holds no ranking, so every question counts as nothing retrieved. Is it the right file?")
+    ids = {query: [one.id for one in row.retrieved if one.id is not None] for query, row in rankings.items()}
+    again = [query for query, found in ids.items() if len({*found}) < len(found)]
+    if again:
+        twice = next(one for one, n in Counter(ids[again[0]]).items() if n > 1)
+        warn(
+            f"{path}: {number_of(len(again), 'query')} with the same document several times, such as {twice!r:.60} for "
+            f"{again[0]!r:.60}. Only its first rank can count as found."
+        )
     if unknown:
         warn(
             f"{path}: the retriever returned something else than documents for {number_of(len(unknown), 'question')}, "
@@ -166,7 +197,7 @@ def read_run(
         )
     return Run(
         name=name or header.get("name") or stem(path),
-        rows=rows,
+        rows=rankings,
         parameters=header.get("parameters", {}),
         recorded=header.get("recorded", {}),
         n_rejected=len(source.rejects),
@@ -179,7 +210,7 @@ def write_run(
     *,
     format: str | None = None,  # noqa: A002 - as above
     evalset: EvalSet | None = None,
-    id_key: str | None = None,
+    id_key: IdKey | None = None,
 ) -> None:
     """Write a run, whole or not at all; what the format cannot hold is named in a warning.
 

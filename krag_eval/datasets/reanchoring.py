@@ -10,14 +10,14 @@ from itertools import chain
 from typing import Any, Literal, get_args
 
 from krag_eval._utils.checks import one_of
-from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval._utils.errors import Argument, InvalidInputError, refuse
 from krag_eval._utils.formatting import clip
 from krag_eval.datasets.evalset import EvalSet, as_evalset
 from krag_eval.datasets.passages import FOUND, MOST_ALTERNATIVES, Chunks, Link, Passage, find_links
 from krag_eval.datasets.question import DOC_KEY, Question, alternatives_in, check_new
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import Document, Need, Span, as_document
-from krag_eval.documents.readers import OFFSETS, as_id, read_grade, says_place
+from krag_eval.documents.readers import OFFSETS, IdKey, fields_of, id_at, read_grade, says_place
 from krag_eval.documents.text import normalize
 from krag_eval.matching.spans import CorpusTexts, read_places, read_side
 
@@ -36,7 +36,7 @@ def reanchor(
     *,
     old_corpus: Iterable[object] = (),
     threshold: float = FOUND,
-    doc_key: str = DOC_KEY,
+    doc_key: IdKey = DOC_KEY,
     tokenizer: object = "words",
     with_texts: bool = False,
     to: str = "chunks",
@@ -76,7 +76,9 @@ def reanchor(
     is_to_spans = one_of("to", to, TARGETS) == "spans"
     chunks = Chunks(_read("corpus", corpus), doc_key)
     if not chunks.documents:
-        raise InvalidInputError("`corpus` has no document with an id and a text. Gold is linked to such documents.")
+        raise InvalidInputError(
+            Argument("corpus"), " has no document with an id and a text. Gold is linked to such documents."
+        )
     gold = Side("actual", [question.gold_chunks() for question in questions], None, "relevance")
     read_side(gold, doc_key, None)  # refuses a wrong span with its query
     before = {document.id: document for document in _read("old_corpus", old_corpus) if document.id is not None}
@@ -115,7 +117,7 @@ class _Search:
         spans: The span of each passage in whole documents, None for one that is not there; None where chunks are meant.
     """
 
-    def __init__(self, chunks: Chunks, before: Mapping[str, Document], doc_key: str) -> None:
+    def __init__(self, chunks: Chunks, before: Mapping[str, Document], doc_key: IdKey) -> None:
         self.links: dict[Passage, Link] = {}
         self.spans: dict[Passage, Span | None] | None = None
         self._chunks = chunks
@@ -129,7 +131,7 @@ class _Search:
         span = _span_of(gold, self._doc_key)
         if text is None:
             return None if span is None else Passage("", gold.id, span.doc_id, span)
-        named = [as_id(d.metadata.get(self._doc_key)) for d in (gold, before) if d is not None]
+        named = [id_at(d.metadata, self._doc_key) for d in (gold, before) if d is not None]
         if self._chunks.doc_numbers([gold.id])[0] >= 0:
             named.append(gold.id)  # it names its document where others name a chunk
         if len(question.gold_doc_ids) == 1:
@@ -256,8 +258,9 @@ class _Search:
             return
         for new_id in anchor.new_ids:
             doc_id = self._chunks.doc_ids[self._chunks.place_of(new_id)]
-            is_named = doc_id is not None and self._doc_key in document.metadata
-            metadata = {**document.metadata, self._doc_key: doc_id} if is_named else document.metadata
+            is_named = id_at(document.metadata, self._doc_key) is not None
+            own = fields_of(doc_id, self._doc_key) if doc_id is not None and is_named else {}
+            metadata = {**document.metadata, **own}
             yield replace(document, id=new_id, metadata=metadata)
 
 
@@ -283,7 +286,7 @@ def _without_repeats(gold: Iterable[Any]) -> Iterator[Any]:
     return iter(best.values())
 
 
-def _span_of(gold: Document, doc_key: str) -> Span | None:
+def _span_of(gold: Document, doc_key: IdKey) -> Span | None:
     """Return the span that a gold document says it is; None if it says none."""
     place = read_places([gold], doc_key)[0] if says_place(gold.metadata) else None
     return None if place is None or place[1] == place[2] else Span(*place)
@@ -315,9 +318,7 @@ def _link_of(span: Span, places: Sequence[tuple[int, int, int]], threshold: floa
 
 def _read(name: str, corpus: Iterable[object]) -> list[Document]:
     if isinstance(corpus, (str, os.PathLike)):
-        raise InvalidInputError(
-            f"`{name}` must be a list of documents, got {show(corpus)}. Read a file with `read_corpus(path)`."
-        )
+        refuse(name, "a list of documents", corpus, "Read a file with `read_corpus(path)`.")
     documents: list[Document] = []
     seen: set[str] = set()
     for number, given in enumerate(corpus):

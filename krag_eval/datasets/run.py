@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from krag_eval._utils.checks import as_number, check_kind, one_of
-from krag_eval._utils.errors import InvalidInputError, RetrieverError, show, warn
+from krag_eval._utils.errors import Argument, InvalidInputError, RetrieverError, show, warn
 from krag_eval._utils.formatting import number_of
 from krag_eval.datasets.by_query import by_query, ranked_documents
 from krag_eval.datasets.evalset import EvalSet
@@ -25,7 +25,7 @@ from krag_eval.datasets.sessions import (
     read_stages,
 )
 from krag_eval.documents.document import Document
-from krag_eval.documents.readers import OWN_ID, as_id, id_keys, looks_like_id, says_place
+from krag_eval.documents.readers import OWN_ID, IdKey, as_id, id_at, id_keys, looks_like_id, nfc, says_place
 
 if TYPE_CHECKING:
     from krag_eval._utils.redaction import Redactor
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 RUN_FIELDS = {"query_id", "retrieved", "error", "seconds"}
 SESSION_FIELDS = ("searches", "stages", "cited")
 FLATTENED = ("first", "last", "concatenated")
+# How to get one ranking of a session, for messages.
+FLATTEN = (Argument("flatten", "first", '`run.flatten("first")`'), ', "last" or "concatenated".')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,7 @@ class RunRow:
     further: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "query_id", nfc(self.query_id))
         if self.error is not None:
             object.__setattr__(self, "error", _redactor()(self.error))
         elif not self.retrieved and (self.stages or len(self.searches) == 1):
@@ -124,8 +127,9 @@ class RunRow:
         if self.is_session:
             raise InvalidInputError(
                 f"The question {self.query_id!r:.60} has a session of {len(self.searches)} searches, and this needs "
-                'one ranking. Take one with `run.flatten("first")`, "last" or "concatenated"; '
-                "`evaluate_run` scores sessions as such."
+                "one ranking. Take one with ",
+                *FLATTEN,
+                " `evaluate_run` scores sessions as such.",
             )
         return self.retrieved
 
@@ -254,7 +258,7 @@ class Run:
         return [question_id for question_id in evalset.ids if question_id not in self.rows]
 
 
-def known(row: RunRow, id_key: str | None, place: str = "") -> RunRow:
+def known(row: RunRow, id_key: IdKey | None, place: str = "") -> RunRow:
     """Return the row, as an error if it has a document of which neither an id nor a text is known.
 
     Args:
@@ -267,12 +271,7 @@ def known(row: RunRow, id_key: str | None, place: str = "") -> RunRow:
         return row
     for number, one in enumerate(found):
         fields = one.metadata
-        if (
-            one.id is None
-            and one.text is None
-            and as_id(fields.get(id_key or OWN_ID)) is None
-            and not says_place(fields)
-        ):
+        if one.id is None and one.text is None and id_at(fields, id_key or OWN_ID) is None and not says_place(fields):
             keys = id_keys(fields)
             if not (keys and place):
                 error = f"`retrieved[{number}]`: expected documents or ids, got metadata with keys " + (
@@ -294,6 +293,28 @@ def _ranking(row: RunRow | None, *, of_sessions: bool) -> Sequence[Document] | R
     if row.error is not None:
         return RetrieverError(row.error)
     return list(row.found if of_sessions else row.ranking)
+
+
+class _Table(Protocol):
+    @property
+    def columns(self) -> Any: ...
+
+
+class _OfRanx(Protocol):
+    @property
+    def run(self) -> Any: ...
+
+
+class _Scored(Protocol):
+    @property
+    def doc_id(self) -> Any: ...
+
+    @property
+    def score(self) -> Any: ...
+
+
+Rankings = Run | Mapping[Any, Any] | _Table | _OfRanx | Sequence[_Scored]
+"""What `as_run` reads; no evaluation set is one of these."""
 
 
 def as_run(given: Any, name: str | None = None) -> Run:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from krag_eval._utils.checks import as_number, describe_type
-from krag_eval._utils.errors import InvalidInputError, did_you_mean, errors_at, show
+from krag_eval._utils.checks import check_number
+from krag_eval._utils.errors import InvalidInputError, describe_type, did_you_mean, errors_at, refuse, show
 from krag_eval.datasets.question import document_row
 from krag_eval.documents.document import Document, read_leniently
 from krag_eval.documents.readers import looks_like_id
@@ -45,7 +45,7 @@ class Stage:
             raise InvalidInputError(f"`name` is {show(name)}. Each stage needs a name, such as 'reranker'.")
         inputs = [] if inputs is None else [inputs] if isinstance(inputs, str) else inputs
         if not isinstance(inputs, (list, tuple)) or not all(isinstance(one, str) for one in inputs):
-            raise InvalidInputError(f"`inputs` is {show(inputs)}. It must be a list of names of earlier stages.")
+            refuse("inputs", "a list of names of earlier stages", inputs)
         return cls(
             name=name,
             retrieved=read_documents(row, "retrieved"),
@@ -107,10 +107,10 @@ class Search:
         texts = {name: row.get(name) for name in ("query", "tool", "error")}
         for name, value in texts.items():
             if value is not None and not isinstance(value, str):
-                raise InvalidInputError(f"`{name}` is {describe_type(value)}. It must be a string, or left out.")
+                refuse(name, "a string, or left out", value)
         turn = row.get("turn")
         if turn is not None and (not isinstance(turn, int) or isinstance(turn, bool)):
-            raise InvalidInputError(f"`turn` is {show(turn)}. It must be an integer, or left out.")
+            refuse("turn", "an integer, or left out", turn)
         stages = read_stages(row)
         return cls(
             retrieved=last_ranking(row, stages, has_failed=texts["error"] is not None),
@@ -215,9 +215,10 @@ def read_documents(row: Mapping[str, Any], name: str) -> tuple[Document, ...]:
         InvalidInputError: There is no list, or a document cannot be read.
     """
     documents = row.get(name)
+    if name not in row:
+        raise InvalidInputError(f"`{name}` is missing. It must be a list of documents, [] if there are none.")
     if not isinstance(documents, (list, tuple)):
-        found = f"is {describe_type(documents)}" if name in row else "is missing"
-        raise InvalidInputError(f"`{name}` {found}. It must be a list of documents, [] if there are none.")
+        refuse(name, "a list of documents, [] if there are none", documents)
     return tuple(_read(f"{name}[{number}]", document) for number, document in enumerate(documents))
 
 
@@ -230,14 +231,14 @@ def _each(name: str, given: Any, kind: type[Part], read: Callable[[Mapping[str, 
     if given is None:
         return ()
     if not isinstance(given, (list, tuple)):
-        raise InvalidInputError(f"`{name}` is {describe_type(given)}. It must be a list, in the order of time.")
+        refuse(name, "a list, in the order of time", given)
     parts = []
     for number, one in enumerate(given):
         if isinstance(one, kind):
             parts.append(one)
             continue
         if not isinstance(one, Mapping):
-            raise InvalidInputError(f"`{name}[{number}]` is {describe_type(one)}. It must be a mapping.")
+            refuse(f"{name}[{number}]", "a mapping", one)
         with errors_at(f"`{name}[{number}]`"):
             parts.append(read(one))
     return tuple(parts)
@@ -245,10 +246,7 @@ def _each(name: str, given: Any, kind: type[Part], read: Callable[[Mapping[str, 
 
 def _amount(row: Mapping[str, Any], name: str) -> float | None:
     value = row.get(name)
-    number = as_number(value)
-    if value is not None and (number is None or not number >= 0):
-        raise InvalidInputError(f"`{name}` is {show(value)}. It must be a number, at least 0, or left out.")
-    return number
+    return None if value is None else check_number(name, value, least=0)
 
 
 def _read(place: str, given: object) -> Document:
@@ -257,7 +255,7 @@ def _read(place: str, given: object) -> Document:
     try:  # not `errors_at`: there are many documents
         document = given if isinstance(given, Document) else read_leniently(given)
     except InvalidInputError as error:
-        raise InvalidInputError(f"`{place}`: {error}") from None
+        raise error.at(f"`{place}`") from None
     if document.id is None and document.text is None and not document.metadata:
         raise InvalidInputError(f"`{place}`: {describe_type(given)} has neither an id nor a text.")
     return document

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 
@@ -15,7 +16,7 @@ from krag_eval.datasets.question import DOC_KEY, LEVELS, alternatives_in
 from krag_eval.datasets.run import known
 from krag_eval.documents.document import Document, Need, as_document
 from krag_eval.documents.needs import check_grades
-from krag_eval.documents.readers import read_grade
+from krag_eval.documents.readers import IdKey, read_grade
 
 Documents = Sequence[object]
 Gold = Documents | Mapping[str, float]
@@ -31,10 +32,10 @@ def stream_pairs(
     *,
     evalset_format: str | None = None,
     run_format: str | None = None,
-    id_key: str | None = None,
+    id_key: IdKey | None = None,
     grade_key: str = "relevance",
     level: str = "chunk",
-    doc_key: str = DOC_KEY,
+    doc_key: IdKey = DOC_KEY,
     bare_ids: bool = False,
 ) -> Iterator[tuple[Gold, Documents | RetrieverError]]:
     """Yield the gold and the retrieved documents of each question, for `evaluate_stream`.
@@ -82,7 +83,7 @@ def stream_pairs(
 
 
 def _gold(
-    source: Source, read: Reader, id_key: str | None, grade_key: str, level: str, doc_key: str
+    source: Source, read: Reader, id_key: IdKey | None, grade_key: str, level: str, doc_key: IdKey
 ) -> Iterator[tuple[str, str, Sequence[Document | Need]]]:
     """Yield each question's place, id and gold documents."""
     for place, question in read(source):
@@ -91,7 +92,7 @@ def _gold(
 
 
 def _retrieved(
-    source: Source, read: Reader, id_key: str | None
+    source: Source, read: Reader, id_key: IdKey | None
 ) -> Iterator[tuple[str, str, Sequence[Document] | RetrieverError]]:
     """Yield each ranking's place, id, and documents or error."""
     is_recorded = read is native.rankings and bool(native.run_header(source))
@@ -102,7 +103,7 @@ def _retrieved(
         yield place, ranking.query_id, documents
 
 
-def _bare(place: str, documents: Sequence[Document], name: str, id_key: str | None) -> list[str]:
+def _bare(place: str, documents: Sequence[Document], name: str, id_key: IdKey | None) -> list[str]:
     ids = [document.id if id_key is None else as_document(document, id_key=id_key).id for document in documents]
     if None in ids:
         raise InvalidInputError(
@@ -112,7 +113,7 @@ def _bare(place: str, documents: Sequence[Document], name: str, id_key: str | No
     return [str(one) for one in ids]
 
 
-def _bare_need(place: str, entry: Document | Need, id_key: str | None, grade_key: str) -> Need:
+def _bare_need(place: str, entry: Document | Need, id_key: IdKey | None, grade_key: str) -> Need:
     """Return a need of bare ids, with its grade."""
     documents = alternatives_in([entry])
     grades = [read_grade(document, grade_key) for document in documents]
@@ -120,7 +121,7 @@ def _bare_need(place: str, entry: Document | Need, id_key: str | None, grade_key
     return Need(any_of=_bare(place, documents, "gold", id_key), grade=grades[0])
 
 
-def _bare_gold(place: str, gold: Sequence[Document | Need], id_key: str | None, grade_key: str) -> Gold:
+def _bare_gold(place: str, gold: Sequence[Document | Need], id_key: IdKey | None, grade_key: str) -> Gold:
     documents = [one for one in gold if isinstance(one, Document)]
     if len(documents) < len(gold):
         return [_bare_need(place, entry, id_key, grade_key) for entry in gold]
@@ -129,5 +130,5 @@ def _bare_gold(place: str, gold: Sequence[Document | Need], id_key: str | None, 
         return ids
     best: dict[str, float] = {}
     for one, document in zip(ids, documents, strict=True):
-        best[one] = max(read_grade(document, grade_key), best.get(one, 0.0))
+        best[one] = max(read_grade(document, grade_key), best.get(one, -math.inf))
     return best

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from krag_eval._utils.checks import check_path, one_of
-from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.errors import Argument, InvalidInputError, warn
 from krag_eval._utils.files.io import StrPath
 from krag_eval._utils.files.strict_json import parse_json
 from krag_eval._utils.formatting import number_of
+from krag_eval.datasets.argument_order import gold_first
 from krag_eval.datasets.evalset import EvalSet, as_evalset
 from krag_eval.datasets.formats.otlp import INPUTS, QUERY_ID, TOOL_NAMES, TraceSpan, spans_at
 from krag_eval.datasets.formats.source import Source, stem
@@ -120,10 +121,11 @@ class TraceSession:
         )
 
 
+@gold_first(old="path, evalset")
 def read_traces(
     path: StrPath | Sequence[StrPath],
-    evalset: object = None,
     *,
+    evalset: object = None,
     name: str | None = None,
     repeated: str = "error",
     max_bad_rows: int = 0,
@@ -156,7 +158,7 @@ def read_traces(
     n_rejected = 0
     for one in paths:
         check_path(one)
-        source = Source(one, max_bad_rows=max_bad_rows)
+        source = Source(one, max_bad_rows=max_bad_rows, rows="")
         with source.rejects.kept(source.lines):
             for _, spans in source.rejects.each(source.rows(), spans_at):
                 for span in spans:
@@ -182,8 +184,11 @@ def read_traces(
             if repeated == "error":
                 raise InvalidInputError(
                     f"{paths[0]}: the question {row.query_id!r:.60} has several traces, such as "
-                    f"{rows[row.query_id].further['trace_id']} and {session.trace_id}. Keep one of them with "
-                    "repeated='last' or repeated='first'."
+                    f"{rows[row.query_id].further['trace_id']} and {session.trace_id}. Keep one of them with ",
+                    Argument("repeated", "last"),
+                    " or ",
+                    Argument("repeated", "first"),
+                    ".",
                 )
             counts["repeated_questions"] += 1
         if row.query_id not in rows or repeated == "last":

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
-from krag_eval._utils.checks import check_threshold, one_of
+from krag_eval._utils.checks import check_number, one_of
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import StrPath, read_head
 from krag_eval._utils.files.strict_json import parse_jsonl
-from krag_eval._utils.formatting import in_quotes
+from krag_eval._utils.formatting import in_quotes, number_of
 from krag_eval.datasets.corpus_checks import check_corpus
 from krag_eval.datasets.evalset import as_evalset
+from krag_eval.datasets.field_roles import meanings
 from krag_eval.datasets.findings import KINDS, Entry, Finding, ValidationReport, find
 from krag_eval.datasets.formats import native, parquet
 from krag_eval.datasets.formats.registry import open_source
 from krag_eval.datasets.formats.source import Row, Source
 from krag_eval.datasets.question import DOC_KEY, Question, alternatives_in
 from krag_eval.documents.document import Document, as_document, read_leniently
-from krag_eval.documents.readers import as_id, read_grade
+from krag_eval.documents.readers import IdKey, as_id, read_grade
 from krag_eval.documents.text import normalize
 from krag_eval.documents.tokenizers import WordTokenizer
 from krag_eval.matching.near_duplicates import NEAR, group_near_duplicates
@@ -30,22 +32,25 @@ T = TypeVar("T")
 # What people call a question that has no answer, in letters and digits alone.
 _NEGATIVE = {"negative", "noanswer", "unanswerable", "unanswered", "impossible", "outofscope", "outofdomain"}
 _MOST_SHOWN = 4
+_SENTENCE = re.compile(r"[^.!?。！？\n]{1,300}[.!?。！？]?")
 
 
 def validate(
     evalset: object,
     corpus: Iterable[object] | None = None,
     *,
-    doc_key: str = DOC_KEY,
+    doc_key: IdKey = DOC_KEY,
     near_duplicate_threshold: float = NEAR,
     tokenizer: object = "words",
     ignore: Iterable[str] = (),
-    id_key: str | None = None,
+    id_key: IdKey | None = None,
     grade_key: str = "relevance",
     format: str | None = None,  # noqa: A002 - the word that `read_evalset` uses
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
+    rows: str | None = None,
+    separator: str | None = None,
 ) -> ValidationReport:
     """Look for everything that can be wrong with a question set; the keys of `KINDS` are what it looks for.
 
@@ -60,9 +65,11 @@ def validate(
         id_key: The key of the metadata under which gold documents have their ids.
         grade_key: The key of the metadata under which gold documents have their grades.
         format: The format of the file; by default the one that it shows.
-        columns: As for `read_evalset`, as are the next two.
+        columns: As for `read_evalset`, as are the next four.
         encoding: The encoding of a text that is not UTF-8.
         sheet: The sheet of a workbook.
+        rows: The key under which the rows are.
+        separator: What separates the ids in a cell or a string.
 
     Raises:
         InvalidInputError: The file cannot be opened, or a setting cannot be used.
@@ -75,9 +82,11 @@ def validate(
     warning empty_gold ('1',)
     """
     ignored = {one_of("ignore", kind, tuple(KINDS)) for kind in ignore}
-    threshold = check_threshold(near_duplicate_threshold, "near_duplicate_threshold")
+    keys = () if id_key is None or isinstance(id_key, str) else tuple(id_key)
+    threshold = check_number("near_duplicate_threshold", near_duplicate_threshold, least=0, most=1)
     if isinstance(evalset, (str, os.PathLike)):
-        found = list(_of_file(evalset, format, columns=columns, encoding=encoding, sheet=sheet))
+        table: dict[str, Any] = {"columns": columns, "encoding": encoding, "sheet": sheet, "rows": rows}
+        found = list(_of_file(evalset, format, separator=separator, id_key=keys, **table))
     else:
         found = list(_of_rows(evalset))
     entries = [one for one in found if isinstance(one, Entry)]
@@ -106,7 +115,7 @@ def _of_rows(evalset: object) -> Iterator[Entry | Finding]:
         try:
             yield from (Entry(question, None, row) for question in as_evalset([row]))
         except InvalidInputError as error:
-            yield _unreadable(f"question {number}", str(error).replace("question 0: ", f"question {number}: ", 1))
+            yield Finding.of_parts("unreadable", error.without("question 0"), f"question {number}")
 
 
 def _of_file(path: StrPath, format_name: str | None, **table: Any) -> Iterator[Entry | Finding]:
@@ -116,16 +125,40 @@ def _of_file(path: StrPath, format_name: str | None, **table: Any) -> Iterator[E
     if read is not native.questions:
         yield from _until_error(Entry(question, place) for place, question in read(source))
         return
-    rows = _lines(source) if source.container == "jsonl" and not table["columns"] else _until_error(source.rows())
-    for one in rows:
+    entries: list[Entry] = []
+    is_jsonl = source.container == "jsonl"
+    for one in _lines(source) if is_jsonl else _until_error(source.rows()):
         if isinstance(one, Finding):
             yield one
             continue
         place, row = one
         try:
-            yield Entry(Question.from_dict(row), place, row)
+            row = source.shaped(place, row) if is_jsonl else row
+            entries.append(Entry(Question.from_dict(row), place, row))
+            yield entries[-1]
         except InvalidInputError as error:
-            yield _unreadable(place, str(error))
+            yield _unreadable(place, error)
+    yield from _what_gold_is(entries, source.named)
+
+
+def _what_gold_is(entries: Sequence[Entry], named: Mapping[str, str]) -> Iterator[Finding]:
+    """Say what is read as gold from fields with other names, with an example; warn if these are answers."""
+    fields = {field: column for field, column in named.items() if field.startswith("gold")}
+    golds = [one for entry in entries for one in entry.question.gold_chunks() + entry.question.gold_documents()]
+    if not fields or not golds:
+        return
+    first = alternatives_in(golds)[0]
+    texts = [document.text for document in alternatives_in(golds) if document.text is not None]
+    example = f"the id {first.id!r:.80}" if first.text is None else in_quotes(first.text)
+    columns = " and ".join(f"`{column}`" for column in dict.fromkeys(fields.values()))
+    is_answer = any("answer" in (kinds := meanings(one)) and not kinds & {"document"} for one in fields.values())
+    are_sentences = len(texts) == len(golds) == len(entries) and all(_SENTENCE.fullmatch(text) for text in texts)
+    said = f"The gold is in {columns}: {number_of(len(golds), 'document')}, such as {example}."
+    if is_answer and texts:
+        yield find("answers_as_gold", f"{said} The name says that these are answers, and an answer is no document.")
+    else:
+        doubt = " Each is one sentence: if these are answers, they are no gold documents." if are_sentences else ""
+        yield find("gold", said + doubt)
 
 
 def _lines(source: Source) -> Iterator[tuple[str, Row] | Finding]:
@@ -137,7 +170,7 @@ def _lines(source: Source) -> Iterator[tuple[str, Row] | Finding]:
         try:
             yield from parse_jsonl([line], source.path, number)
         except InvalidInputError as error:
-            yield _unreadable(f"{source.path}:{number}", str(error))
+            yield _unreadable(f"{source.path}:{number}", error)
 
 
 def _until_error(rows: Iterable[T]) -> Iterator[T | Finding]:
@@ -145,14 +178,14 @@ def _until_error(rows: Iterable[T]) -> Iterator[T | Finding]:
     try:
         yield from rows
     except InvalidInputError as error:
-        yield Finding(kind="unreadable", message=f"{error} Nothing after it was read.")
+        yield Finding.of_parts("unreadable", (*error.args, " Nothing after it was read."))
 
 
-def _unreadable(place: str, message: str) -> Finding:
-    return Finding(kind="unreadable", message=message.removeprefix(f"{place}: "), places=(place,))
+def _unreadable(place: str, error: InvalidInputError) -> Finding:
+    return Finding.of_parts("unreadable", error.without(place), place)
 
 
-def _check_questions(entries: Sequence[Entry], *, id_key: str | None, grade_key: str) -> Iterator[Finding]:
+def _check_questions(entries: Sequence[Entry], *, id_key: IdKey | None, grade_key: str) -> Iterator[Finding]:
     """Yield findings about missing texts, missing gold, duplicate gold and types that contradict the gold.
 
     Args:
@@ -195,14 +228,14 @@ def _check_mark(entry: Entry) -> Iterator[Finding]:
     question, mark = entry.question, _mark(entry.question)
     if question.is_negative and mark is None:
         type_ = "" if question.type is None else f", and its type is {question.type!r}"
-        gold = "only gold of grade 0, which is not relevant" if question.gold else "no gold"
+        gold = "only gold of grade 0 or less, which is not relevant" if question.gold else "no gold"
         message = f'{question.id!r} has {gold}{type_}. If it has no answer, say so with "type": "negative".'
         yield find("empty_gold", message, entry)
     if mark is not None and not question.is_negative:
         yield find("contradicting_type", f"{question.id!r} has gold, while {mark}. One of the two is wrong.", entry)
 
 
-def _check_documents(entry: Entry, id_key: str | None, grade_key: str) -> Iterator[Finding]:
+def _check_documents(entry: Entry, id_key: IdKey | None, grade_key: str) -> Iterator[Finding]:
     """Check that each gold document has an id or a text, and that one of them is relevant."""
     question, grades = entry.question, []
     for number, document in enumerate(alternatives_in(question.gold)):
@@ -214,12 +247,12 @@ def _check_documents(entry: Entry, id_key: str | None, grade_key: str) -> Iterat
         except InvalidInputError as error:
             yield find("unreadable", f"`gold[{number}]` of {question.id!r}: {error}", entry)
     by_id = question.gold_chunk_ids or question.gold_doc_ids
-    if grades and set(grades) == {0} and not by_id and not question.is_negative:
-        message = f"{question.id!r} has gold whose {grade_key!r} is 0 alone, which is not relevant."
+    if grades and max(grades) <= 0 and not by_id and not question.is_negative:
+        message = f"{question.id!r} has gold whose {grade_key!r} is never above 0, which is not relevant."
         yield find("empty_gold", message, entry)
 
 
-def _check_repeats(entry: Entry, id_key: str | None) -> Iterator[Finding]:
+def _check_repeats(entry: Entry, id_key: IdKey | None) -> Iterator[Finding]:
     """Check that no gold document appears twice. Passages of a chunk, and chunks of a passage, may share id or text."""
     seen: dict[str | None, set[str]] = {}
     repeated: list[str] = []
@@ -268,7 +301,7 @@ def _check_ids(entries: Sequence[Entry]) -> Iterator[Finding]:
 
 
 def _check_texts(
-    entries: Sequence[Entry], *, threshold: float | None, tokenizer: object, id_key: str | None
+    entries: Sequence[Entry], *, threshold: float | None, tokenizer: object, id_key: IdKey | None
 ) -> Iterator[Finding]:
     """Yield findings about questions with the same text, and about questions in nearly the same words.
 
@@ -293,7 +326,7 @@ def _check_texts(
         yield from _near([firsts[place] for place in places], id_key)
 
 
-def _same_text(same: list[Entry], id_key: str | None) -> Finding:
+def _same_text(same: list[Entry], id_key: IdKey | None) -> Finding:
     text = in_quotes(same[0].question.question)
     if len({_gold_of(entry.question, id_key) for entry in same}) > 1:
         message = f"{text} has different gold in {_named(same)}. Only one of them can be right, or both together."
@@ -303,7 +336,7 @@ def _same_text(same: list[Entry], id_key: str | None) -> Finding:
     return find("duplicate_question", f"{text} appears in {_named(same)} with the same gold{differing}.", *same)
 
 
-def _near(group: list[Entry], id_key: str | None) -> Iterator[Finding]:
+def _near(group: list[Entry], id_key: IdKey | None) -> Iterator[Finding]:
     """Report questions in nearly the same words: one question asked in two ways, unless their answers differ."""
     answers = [_answer_of(entry.question) for entry in group]
     by_answer: dict[tuple[str, ...], list[Entry]] = defaultdict(list)
@@ -318,7 +351,7 @@ def _near(group: list[Entry], id_key: str | None) -> Iterator[Finding]:
         yield find("similar_question", f"{_texts(group)}: nearly the same words, different answers.", *group)
 
 
-def _gold_of(question: Question, id_key: str | None) -> frozenset[tuple[str, str | None]]:
+def _gold_of(question: Question, id_key: IdKey | None) -> frozenset[tuple[str, str | None]]:
     """Return the gold as chunks by id or else by text; as documents if no chunk is known."""
     ids = {("id", chunk_id) for chunk_id in question.gold_chunk_ids}
     for document in alternatives_in(question.gold):

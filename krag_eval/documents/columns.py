@@ -11,15 +11,18 @@ from typing import Any, Literal
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
-from krag_eval._utils.checks import as_number, describe_type
-from krag_eval._utils.errors import InvalidInputError, RetrieverError, errors_at, show
+from krag_eval._utils.checks import as_number
+from krag_eval._utils.errors import Argument, InvalidInputError, RetrieverError, describe_type, errors_at, refuse, show
 from krag_eval._utils.objects import cached_property
 from krag_eval.documents.document import Document, Need, Span, may_be_need
+from krag_eval.documents.id_maps import IdMap, mapped
 from krag_eval.documents.readers import (
+    IdKey,
     Reader,
     as_id,
     given_grade,
     id_of_pair,
+    listed_id,
     read_by_type,
     read_grade,
     reader_of,
@@ -73,7 +76,8 @@ class Side:
         name: `"actual"` or `"predicted"`.
         offsets: Where each query's documents begin; shape (n_queries + 1,).
         errors: The messages of queries whose retriever raised.
-        first_query: The number of the first query in messages, if this is a part of a longer input.
+        first_query: The number of the first query in messages, if this is a part of a longer input; None if there is
+            one query, which needs no number.
         needs: For each gold document the need that it is an alternative of, counted over all queries; None where each
             is a need of its own.
     """
@@ -81,13 +85,24 @@ class Side:
     needs: IntArray | None = None
     _need_grades: Mapping[int, float] = {}
 
-    def __init__(self, name: SideName, rows: object, id_key: str | None, grade_key: str, first_query: int = 0) -> None:
+    def __init__(
+        self,
+        name: SideName,
+        rows: object,
+        id_key: IdKey | None,
+        grade_key: str,
+        first_query: int | None = 0,
+        id_map: IdMap | None = None,
+    ) -> None:
         self.name = name
         self.first_query = first_query
         self.errors: dict[int, str] = {}
-        self._rows: Sequence[Sequence[object]] = self._flat(self._check_rows(rows))
+        checked = self._flat(self._check_rows(rows))
+        if name == "actual" and not isinstance(id_key, str | None):
+            checked = [[_of_parts(one, len(id_key)) for one in row] for row in checked]
+        self._rows: Sequence[Sequence[object]] = checked
         self._set_offsets(self._rows)
-        self._id_key = id_key
+        self._id_key, self._id_map = id_key, id_map
         self._grade_key = grade_key
         self._documents: list[Any] = []
         self._ids: list[str | None] = []
@@ -100,7 +115,7 @@ class Side:
         ids: list[str | None] | None,
         texts: list[str | None] | None,
         offsets: IntArray,
-        first_query: int = 0,
+        first_query: int | None = 0,
     ) -> Side:
         """Make a side of ids and texts that were read before; it has no documents."""
         side = cls.__new__(cls)
@@ -119,7 +134,7 @@ class Side:
             raise InvalidInputError("Unjudged documents cannot be removed from columns, only from lists of documents.")
         documents = self.documents
         rows = [[documents[p] for p in places[start:stop]] for start, stop in pairwise(bounds.tolist())]
-        side = Side(self.name, rows, self._id_key, self._grade_key, self.first_query)
+        side = Side(self.name, rows, self._id_key, self._grade_key, self.first_query, self._id_map)
         side.errors = self.errors
         return side
 
@@ -173,10 +188,12 @@ class Side:
             self._require(texts, lambda reader, d: reader.read_id(d, self._id_key) or reader.read_id(d))
         return texts
 
-    def fields(self, doc_key: str) -> list[Mapping[str, Any]]:
+    def fields(self, doc_key: IdKey) -> list[Mapping[str, Any]]:
         """Return what each document says of its place, as `Reader.read_fields` does."""
         if not hasattr(self, "_documents"):
-            raise InvalidInputError("match_method='span' reads the metadata of documents, and columns have none.")
+            raise InvalidInputError(
+                Argument("match_method", "span"), " reads the metadata of documents, and columns have none."
+            )
         return self._column(Reader.read_fields, Reader.read_own_fields, doc_key)
 
     @property
@@ -222,7 +239,7 @@ class Side:
                 self._rows = ()
         with contextlib.suppress(Exception):  # the careful way says which document it was
             found = _read_in_parts(documents, Reader.read_ids, self._id_key)
-            if None not in found:
+            if None not in found and self._id_map is None:
                 return found
         stop = start + len(documents)
         ids: list[str | None] = self._column(Reader.read_ids, Reader.read_id, self._id_key, start=start, stop=stop)
@@ -234,7 +251,7 @@ class Side:
                 ids = [id_of_pair(d) if one is None else one for one, d in zip(ids, documents, strict=True)]
             self._require(ids, lambda reader, d: reader.read_text(d) is not None or reader.read_id(d), start)
             self._without_id += [position for position, one in enumerate(ids, start) if one is None]
-        return ids
+        return list(ids) if self._id_map is None else mapped(ids, self._id_map)
 
     def check_missing_id(self, query: int, rank: int, value: object) -> None:
         """Refuse what stands for no id, where every document must have one."""
@@ -259,9 +276,10 @@ class Side:
             if reader.read_text(document) is None:
                 found |= dict.fromkeys(string_fields(reader.metadata(document)))
         names = ", ".join(found)
+        kind = "gold" if self.name == "actual" else "retrieved"
         return names and (
-            f" Their fields with strings are {names:.200}. If one of these is the text, say so: give each document of "
-            f"`{self.name}` as {{'id': ..., 'text': ...}}."
+            f" Their fields with strings are {names:.200}. If one of these is the text, say so: give each {kind} "
+            "document as {'id': ..., 'text': ...}."
         )
 
     def ids_of(self, query: int) -> list[str]:
@@ -292,14 +310,14 @@ class Side:
                 given = [one if number is None else number for one, number in zip(given, numbers, strict=True)]
             if set(map(type, given)) <= {type(None), int, float}:
                 grades = np.array([1.0 if one is None else one for one in given], dtype=np.float64)
-                if (np.isfinite(grades) & (grades >= 0)).all():
+                if np.isfinite(grades).all():
                     return grades
         grades = np.empty(len(self.documents))
         for position, document in enumerate(self.documents):
             try:
                 grades[position] = read_grade(document, self._grade_key)
             except InvalidInputError as error:
-                raise InvalidInputError(f"{self.place(position)}: {error}") from None
+                raise error.at(self.place(position)) from None
             except Exception as error:  # noqa: BLE001 - raised again as ours
                 raise self._unreadable(position, error) from _as_cause(error)
         return grades
@@ -320,17 +338,14 @@ class Side:
         if type(rows) is not list and (hits := self._read_hits(hits_of_queries, rows, f"`{self.name}`")) is not None:
             return list(hits)
         if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Iterable) or is_frame(rows):
-            raise InvalidInputError(
-                f"`{self.name}` must be a list with one list of documents for each query, got {describe_type(rows)}."
-                f"{rows_hint(rows)}"
-            )
+            refuse(self.name, "a list with one list of documents for each query", rows, rows_hint(rows))
         lists: list[Sequence[object]] = self._listed(rows, f"`{self.name}`")
         if set(map(type, lists)) <= {list}:
             return lists
         return [self._check_row(i, row) for i, row in enumerate(lists)]
 
     def _check_row(self, query: int, row: object) -> Sequence[object]:
-        where = f"`{self.name}[{query + self.first_query}]`"
+        where = f"`{self._row(query)}`"
         if isinstance(row, list):
             return self._listed(row, where)
         if isinstance(row, BaseException) and self.name == "predicted":
@@ -342,6 +357,11 @@ class Side:
             raise InvalidInputError(f"{where} is None, not a list of documents. Use [] where there is no document.")
         if isinstance(row, (set, frozenset)) and self.name == "predicted":
             raise InvalidInputError(f"{where} is a set, which has no order. Give the ranking as a list, best first.")
+        if hasattr(row, "gold_chunk_ids"):
+            raise InvalidInputError(
+                f"{where} is a Question. Score a run with `evaluate_run(evalset, run)`; for rankings in lists, give "
+                "`evalset.gold()` instead of the set."
+            )
         if (type(row) is not tuple and reader_of(row) is not None) or split_pair(row)[1] is not None:
             raise InvalidInputError(
                 f"{where} is {describe_type(row)}, not a list of documents: `{self.name}` looks like a flat list. "
@@ -350,6 +370,7 @@ class Side:
         if isinstance(row, (bytes, BaseException)) or not isinstance(row, Iterable):
             raise InvalidInputError(
                 f"{where} is {describe_type(row)}, not a list of documents. Give one list for each query."
+                f"{' What a retriever raised stands in `predicted`.' if isinstance(row, BaseException) else ''}"
             )
         return self._listed(row, where)
 
@@ -453,8 +474,11 @@ class Side:
         return self._place_of(query, position - int(self.offsets[query]))
 
     def _place_of(self, query: int, rank: int) -> str:
-        query += self.first_query
-        return f"`{self.name}[{query}][{rank}]` (query {query}, rank {rank + 1})"
+        of_query = "" if self.first_query is None else f"query {query + self.first_query}, "
+        return f"`{self._row(query)}[{rank}]` ({of_query}rank {rank + 1})"
+
+    def _row(self, query: int) -> str:
+        return self.name if self.first_query is None else f"{self.name}[{query + self.first_query}]"
 
 
 def _read_in_parts(documents: list[Any], read_all: Callable[..., Any], *arguments: object) -> list[Any]:
@@ -501,6 +525,8 @@ def rows_hint(rows: object) -> str:
         return " Files are read by `read_evalset` and `read_run`, and scored by `evaluate_run`."
     if isinstance(rows, Mapping):
         return " Where both sides are mappings by query, as of ranx and pytrec_eval, write evaluate(qrels, run)."
+    if hasattr(rows, "rankings"):
+        return " Score a run with `evaluate_run(evalset, run)`."
     if is_frame(rows):
         return (
             " Give its columns, as in evaluate(frame['gold'], frame['retrieved']), with a list in each cell; or tables "
@@ -508,6 +534,16 @@ def rows_hint(rows: object) -> str:
             "`evaluate_retriever` ask its questions."
         )
     return ""
+
+
+def _of_parts(entry: Any, n: int) -> object:
+    """Return gold that is a list of the `n` parts of its id, alone or with a grade, as a document."""
+    if not isinstance(entry, (list, tuple)):
+        return entry
+    if len(entry) == n and (id_ := listed_id(entry)) is not None:
+        return Document(id=id_)
+    inner, grade = split_pair(entry)
+    return entry if grade is None else (_of_parts(inner, n), grade)
 
 
 def bare_id(document: object) -> str | None:

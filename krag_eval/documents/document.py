@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, UnknownArgumentError, show
+from krag_eval._utils.errors import InvalidInputError, UnknownArgumentError, describe_type, refuse, show
 from krag_eval.documents.readers import (
     OWN_ID,
+    IdKey,
     as_grade,
     as_id,
     fields_key,
     id_of_pair,
+    nfc,
     read_grade,
     reader_of,
     reader_of_pair,
@@ -32,9 +33,10 @@ class Document:
     """A document as krag_eval sees it. Its fields are given by name.
 
     Attributes:
-        id: The id, or None.
+        id: The id in the Unicode form NFC, or None.
         text: The text, or None.
-        grade: How relevant a gold document is, 0 or more; None where none was given (which counts as 1).
+        grade: How relevant a gold document is; None where none was given (which counts as 1). 0 means judged not
+            relevant, less than 0 not judged.
         score: What the retriever gave it, or None. Never used for ranking.
         metadata: Everything else.
 
@@ -68,7 +70,7 @@ class Document:
                 f"the id, or Document(text={value}) if it is the text."
             )
         put = object.__setattr__  # the dataclass is frozen
-        put(self, "id", id)
+        put(self, "id", nfc(id) if isinstance(id, str) else id)
         put(self, "text", text)
         put(self, "grade", grade)
         put(self, "score", score)
@@ -90,7 +92,7 @@ class Span:
         start: The first character, counted in code points from 0.
         end: The position after the last character.
         text: The slice of the document's text, or None.
-        grade: How relevant it is, 0 or more; None counts as 1.
+        grade: How relevant it is; None counts as 1, and 0 or less as not relevant.
 
     Raises:
         InvalidInputError: The id is none, the offsets are not 0 <= start < end, or the text has another length.
@@ -143,7 +145,7 @@ class Need:
 
     Attributes:
         any_of: The alternatives: one gold document or more, of any kind that is read.
-        grade: The grade of the need, 0 or more. None: that of its alternatives, which must then be the same for all.
+        grade: The grade of the need. None: that of its alternatives, which must then be the same for all.
 
     Raises:
         InvalidInputError: There is no alternative, one of them is a need, or the grade cannot be used.
@@ -163,7 +165,7 @@ class Need:
 
 def _check_alternatives(given: object) -> tuple[Any, ...]:
     if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
-        raise InvalidInputError(f"`any_of` is {describe_type(given)}. It must be a list of gold documents.")
+        refuse("any_of", "a list of gold documents", given)
     alternatives = tuple(given)
     if not alternatives:
         raise InvalidInputError("`any_of` is empty. A need has at least one alternative; leave out one that has none.")
@@ -217,7 +219,7 @@ class KragDocument:
 
 
 def as_document(
-    document: object, *, id_key: str | None = None, grade_key: str = "relevance", is_gold: bool = False
+    document: object, *, id_key: IdKey | None = None, grade_key: str = "relevance", is_gold: bool = False
 ) -> Document:
     """Read any document into a `Document`.
 
@@ -234,6 +236,8 @@ def as_document(
     Document(id='7', text='Open from 9 to 18.', grade=None, score=None, metadata={'lang': 'en'})
     """
     read = read_leniently(document, id_key=id_key)
+    if is_gold and read.id is None and read.text is None and not read.metadata:
+        read = read_leniently(document)  # nothing but an id, which any key reads
     has_id = read.id is not None or (id_key is not None and read_leniently(document).id is not None)
     if read.text is None and not has_id and not says_place(read.metadata):
         raise InvalidInputError(f"{describe_type(split_pair(document)[0])} has neither an id nor a text.")
@@ -268,7 +272,7 @@ def _failed(document: object, error: Exception) -> InvalidInputError:
 def read_leniently(
     document: object,
     *,
-    id_key: str | None = None,
+    id_key: IdKey | None = None,
     copy: Callable[[Mapping[str, Any]], dict[str, Any]] = dict,
 ) -> Document:
     """Read any document, with or without an id and a text; the further keys of a mapping go to its metadata.
@@ -291,7 +295,7 @@ def read_leniently(
         raise _failed(document, error) from as_cause(error)
 
 
-def _read(document: object, id_key: str | None, copy: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Document:
+def _read(document: object, id_key: IdKey | None, copy: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Document:
     inner: Any
     inner, number = split_pair(document)
     reader = reader_of(inner) or reader_of_pair(document) or require_reader(inner)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
-from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval._utils.errors import Argument, InvalidInputError, refuse
 from krag_eval._utils.formatting import qualified_name
 from krag_eval.documents.columns import MISSING
 
@@ -53,9 +53,9 @@ def check_embeddings(embeddings: object) -> Callable[[list[str]], object]:
     if isinstance(embeddings, type):
         hint = f" Pass an object of the class: {embeddings.__name__}(...)."
     raise InvalidInputError(
-        f"`embeddings` must be an embedding model, got {_named(embeddings)}. Give a LangChain `Embeddings`, a "
-        "LlamaIndex embedding model, an object with `encode(texts)`, or a function from a list of texts to vectors."
-        f"{hint}"
+        Argument("embeddings"),
+        f" must be an embedding model, got {_named(embeddings)}. Give a LangChain `Embeddings`, a LlamaIndex "
+        f"embedding model, an object with `encode(texts)`, or a function from a list of texts to vectors.{hint}",
     )
 
 
@@ -243,15 +243,17 @@ class EmbeddedTexts:
         InvalidInputError: There is no model, or it cannot be read, or the prefix is not a string.
     """
 
-    def __init__(self, embeddings: object, prefix: str, needed_by: str) -> None:
+    def __init__(self, embeddings: object, prefix: str, needed_by: Argument) -> None:
         if embeddings is None:
             raise InvalidInputError(
-                f"{needed_by} needs an embedding model, and `embeddings` was not given. Give a LangChain `Embeddings`, "
-                "a LlamaIndex embedding model, an object with `encode(texts)`, or a function from a list of texts to "
-                "vectors."
+                needed_by,
+                " needs an embedding model, and ",
+                Argument("embeddings"),
+                " was not given. Give a LangChain `Embeddings`, a LlamaIndex embedding model, an object with "
+                "`encode(texts)`, or a function from a list of texts to vectors.",
             )
         if not isinstance(prefix, str):
-            raise InvalidInputError(f"`embedding_prefix` must be a string such as 'passage: ', got {show(prefix)}.")
+            refuse("embedding_prefix", "a string such as 'passage: '", prefix)
         check_embeddings(embeddings)
         self._embeddings = embeddings
         self._prefix = prefix

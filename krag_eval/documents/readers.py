@@ -14,8 +14,9 @@
 | any other object | `id` | `text` |
 | `(document, score)`, in gold `(document, grade)` | of the document | of the document |
 
-With `id_key`, the id is `metadata[id_key]` and nothing else (in a mapping also the value under that very key). With
-`id_key=".id"`, the id that the document itself has wins over the one in its metadata.
+With `id_key`, the id is `metadata[id_key]` and nothing else (in a mapping also the value under that very key).
+`"source.url"` is the value under `url` in the mapping under `source`, if there is no such key, and several keys are an
+id of several parts. With `id_key=".id"`, the id that the document itself has wins over the one in its metadata.
 
 A type that declares its fields has one reader for all of its objects. Two objects of any other type may have different
 attributes, so each of them is looked at.
@@ -25,23 +26,25 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import math
 import operator
 import re
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, repeat
 from numbers import Integral
 from types import FunctionType, MappingProxyType
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 
-from krag_eval._utils.checks import as_number, describe_type
-from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval._utils.checks import as_number
+from krag_eval._utils.errors import InvalidInputError, describe_type, refuse
 from krag_eval.documents.stores import FIELD_KEYS, metadata_in, text_in
 
 OWN_ID = ".id"
@@ -91,13 +94,15 @@ class Reader:
         """Return the text of a document, or None."""
         return as_text(self.text(document))
 
-    def read_id(self, document: Any, id_key: str | None = None) -> str | None:
+    def read_id(self, document: Any, id_key: IdKey | None = None) -> str | None:
         """Return the id of a document, under `id_key` alone if one is given."""
         if id_key is None:
             return as_id(self.id(document))
-        found = as_id(self.metadata(document).get(id_key))
+        if not isinstance(id_key, str):
+            return joined_id([self.read_id(document, part) for part in id_key])
+        found = id_at(self.metadata(document), id_key)
         if found is None and self.own_keys:
-            found = as_id(document.get(id_key))
+            found = id_at(document, id_key)
         if found is None and id_key == OWN_ID:
             own = None if self.own_id is None else as_id(self.own_id(document))
             return as_id(self.id(document)) if own is None else own
@@ -108,16 +113,18 @@ class Reader:
         texts: list[Any] = list(map(self.text, documents)) if self.texts is None else self.texts(documents)
         return texts if _are_all(str, texts) else list(map(as_text, texts))
 
-    def read_ids(self, documents: list[Any], id_key: str | None) -> list[str | None]:
+    def read_ids(self, documents: list[Any], id_key: IdKey | None) -> list[str | None]:
         """Return the id of each document, as `read_id` does."""
         if id_key is None:
             if self.ids is not None and documents:
                 found = self.ids(documents)
                 if _are_all(str, found) and all(found):
-                    return found
+                    return all_nfc(found)
                 if _are_all(int, found):
                     return list(map(str, found))
             return as_ids(list(map(self.id, documents)))
+        if not isinstance(id_key, str):
+            return [joined_id(parts) for parts in zip(*(self.read_ids(documents, one) for one in id_key), strict=True)]
         found = as_ids(_values_at(id_key, self._read_metadata(documents)))
         if None in found:
             return [self.read_id(d, id_key) if one is None else one for one, d in zip(found, documents, strict=True)]
@@ -137,7 +144,7 @@ class Reader:
     def _read_metadata(self, documents: list[Any]) -> list[Mapping[str, Any]]:
         return list(map(self.metadata, documents)) if self.all_metadata is None else self.all_metadata(documents)
 
-    def read_fields(self, documents: list[Any], doc_key: str) -> list[Mapping[str, Any]]:
+    def read_fields(self, documents: list[Any], doc_key: IdKey) -> list[Mapping[str, Any]]:
         """Return what each document says of its place: its metadata, and the fields outside of it.
 
         Args:
@@ -146,7 +153,7 @@ class Reader:
         """
         metadata = self._read_metadata(documents)
         if self.own_keys:
-            keys = {doc_key, *chain.from_iterable(OFFSETS)}
+            keys = {*names_in(doc_key), *chain.from_iterable(OFFSETS)}
             if all(metadata) and keys.isdisjoint(chain.from_iterable(documents)):
                 return metadata
             rows = zip(metadata, documents, strict=True)
@@ -157,7 +164,7 @@ class Reader:
         own = [{key: getattr(node, name, None) for key, name in _OF_NODES.items()} for node in nodes]
         return [{**{k: v for k, v in o.items() if v is not None}, **m} for o, m in zip(own, metadata, strict=True)]
 
-    def read_own_fields(self, document: Any, doc_key: str) -> Mapping[str, Any]:
+    def read_own_fields(self, document: Any, doc_key: IdKey) -> Mapping[str, Any]:
         """Return what one document says of its place, as `read_fields` does."""
         return self.read_fields([document], doc_key)[0]
 
@@ -628,14 +635,28 @@ def as_text(value: object) -> str | None:
     return str.__str__(value) if isinstance(value, str) else None  # a subclass may say anything about itself
 
 
+def nfc(id_: str) -> str:
+    """Return an id in the form NFC: two ids are the same if these forms are.
+
+    >>> nfc("re\u0301sume\u0301.pdf")
+    'résumé.pdf'
+    """
+    return id_ if id_.isascii() else normalize("NFC", id_)
+
+
+def all_nfc(ids: list[Any]) -> list[Any]:
+    """Return each id in the form NFC; the list itself if all are ASCII."""
+    return ids if "".join(ids).isascii() else list(map(nfc, ids))
+
+
 def as_id(value: object) -> str | None:
-    """Return the value as an id; None if it cannot be one.
+    """Return the value as an id, in the form NFC; None if it cannot be one.
 
     >>> as_id("d1"), as_id(7), as_id(""), as_id(True), as_id(1.0)
     ('d1', '7', None, None, None)
     """
     if isinstance(value, str):
-        return str.__str__(value) or None
+        return nfc(str.__str__(value)) or None
     if isinstance(value, bool) or not (isinstance(value, Integral) or _is_uuid(value)):
         return None
     try:
@@ -644,9 +665,72 @@ def as_id(value: object) -> str | None:
         return None
 
 
+IdKey = str | tuple[str, ...]
+"""Under what ids are read: a key of the metadata, a path such as `"source.url"`, or several of these."""
+
+
+def id_at(fields: Mapping[str, Any], key: IdKey) -> str | None:
+    """Return the id under a key; a key that is there as it stands wins over a path.
+
+    >>> id_at({"source": {"url": "a"}}, "source.url"), id_at({"source": "a.pdf", "page": 2}, ("source", "page"))
+    ('a', '["a.pdf", "2"]')
+    """
+    if not isinstance(key, str):
+        return joined_id([id_at(fields, part) for part in key])
+    found: Any = fields.get(key)
+    if found is None and "." in key:
+        found = fields
+        for part in key.split("."):
+            found = found.get(part) if isinstance(found, Mapping) else None
+    return as_id(found)
+
+
+def joined_id(parts: Sequence[str | None]) -> str | None:
+    """Return an id of several parts: their JSON list; None if one is missing."""
+    if None in parts:
+        return None
+    return parts[0] if len(parts) == 1 else json.dumps(parts, ensure_ascii=False)
+
+
+def listed_id(given: object) -> str | None:
+    """Return the id whose parts stand in a list or tuple of at least two ids; None if it is anything else."""
+    return joined_id([*map(as_id, given)]) if isinstance(given, (list, tuple)) and len(given) > 1 else None
+
+
+def parts_of(id_: str) -> list[str]:
+    """Return the parts of an id, the id itself if it has no several.
+
+    >>> parts_of('["a.pdf", "2"]'), parts_of("a.pdf")
+    (['a.pdf', '2'], ['a.pdf'])
+    """
+    if id_.startswith('["'):
+        with contextlib.suppress(ValueError):
+            parts = json.loads(id_)
+            if joined_id(parts) == id_:
+                return list(parts)
+    return [id_]
+
+
+def shown_id(id_: str) -> str:
+    """Return an id as reports show it: its parts with commas between them."""
+    return ", ".join(parts_of(id_))
+
+
+def names_in(key: IdKey) -> set[str]:
+    """Return the names of the metadata that a key may read."""
+    keys = [key] if isinstance(key, str) else key
+    return {*keys, *(one.partition(".")[0] for one in keys if not one.startswith("."))}
+
+
+def fields_of(id_: str, key: IdKey) -> dict[str, str]:
+    """Return the metadata of a document that has this id under a key; empty if the id has other parts."""
+    keys, parts = ([key], [id_]) if isinstance(key, str) else (key, parts_of(id_))
+    return dict(zip(keys, parts, strict=True)) if len(keys) == len(parts) else {}
+
+
 def as_ids(values: list[Any]) -> list[str | None]:
     """Return each value as an id, as `as_id` does."""
-    return values if _are_all(str, values) and all(values) else list(map(as_id, values))
+    return all_nfc(values) if _are_all(str, values) and all(values) else list(map(as_id, values))
 
 
 def _are_all(type_: type, values: list[Any]) -> bool:
@@ -657,24 +741,18 @@ def _is_uuid(value: object) -> bool:
     return "uuid" in sys.modules and isinstance(value, sys.modules["uuid"].UUID)  # whoever has one has imported it
 
 
-# The key of the metadata where a grade below 0 is kept; it means "not judged" or "spam" and counts as not relevant.
-NEGATIVE_GRADE = "qrels_grade"
-
-
 def as_grade(value: object) -> float:
-    """Return a grade, checked; None means 1.
+    """Return a grade, checked; None means 1. One below 0 is TREC's mark of a document that nobody judged.
 
     Raises:
-        InvalidInputError: The grade is not a finite number of at least 0.
+        InvalidInputError: The grade is not a finite number.
     """
     if value is None:
         return 1.0
     grade = as_number(value)
-    if grade is not None and math.isfinite(grade) and grade >= 0:
-        return grade
-    raise InvalidInputError(
-        f"a grade must be a finite number of at least 0, got {show(value)}. Use 0 for documents judged not relevant."
-    )
+    if grade is None or not math.isfinite(grade):
+        refuse("grade", "a finite number", value, "Use 0 for documents judged not relevant.")
+    return grade
 
 
 def split_pair(document: object) -> tuple[object, object]:
@@ -706,7 +784,7 @@ def read_grade(document: object, grade_key: str) -> float:
     """Return the grade of a gold document as `given_grade` finds it, 1 where there is none.
 
     Raises:
-        InvalidInputError: The grade is not a finite number of at least 0.
+        InvalidInputError: The grade is not a finite number.
     """
     return as_grade(given_grade(document, grade_key))
 
@@ -726,7 +804,7 @@ def read_own_grade(document: object) -> float | None:
     """Return the grade that a gold document has outside its metadata; None if it has none.
 
     Raises:
-        InvalidInputError: The grade is not a finite number of at least 0.
+        InvalidInputError: The grade is not a finite number.
     """
     inner, given = split_pair(document)
     reader = reader_of(inner)

@@ -20,8 +20,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, describe_type
 
 TEXT_NAMES = ("text", "page_content", "content", "document", "body", "chunk", "passage", "chunk_text")
 # The mappings in a hit that hold the fields of the document.

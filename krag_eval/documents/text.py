@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval._utils.errors import Argument, InvalidInputError, show
 from krag_eval._utils.limits import limit, to_allow
 
 Normalizer = Callable[[str], str]
@@ -82,7 +82,7 @@ def forms_of(texts: Sequence[str], normalizer: Normalizer | None) -> list[str]:
     forms = list(map(normalizer, texts))
     if not set(map(type, forms)) <= {str}:
         odd: object = next(form for form in forms if type(form) is not str)
-        raise InvalidInputError(f"`normalize` returned {show(odd)}. It must return a string.")
+        raise InvalidInputError(Argument("normalize"), f" returned {show(odd)}. It must return a string.")
     return forms
 
 
@@ -116,5 +116,5 @@ def _check_length(text: str) -> None:
         length += len(unicodedata.normalize("NFKC", part))
         if length > most:
             raise InvalidInputError(
-                f"The text {text[:20]!r}... has more than {most:,} characters after NFKC. {to_allow('text')}"
+                f"The text {text[:20]!r}... has more than {most:,} characters after NFKC. ", *to_allow("text")
             )

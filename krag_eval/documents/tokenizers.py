@@ -8,7 +8,8 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from krag_eval._utils.errors import InvalidInputError, did_you_mean, needing
+from krag_eval._utils.checks import value_of
+from krag_eval._utils.errors import Argument, InvalidInputError, did_you_mean, needing, refuse
 from krag_eval.documents.text import VARIATION_SELECTOR, nfkc
 
 
@@ -176,7 +177,7 @@ def _rouge_score_tokenizer() -> Any:
 
 @functools.cache
 def _kiwi() -> Any:
-    with needing('tokenizer="kiwi"', "kiwipiepy", "ko"):
+    with needing(Argument("tokenizer", "kiwi"), "kiwipiepy", "ko"):
         from kiwipiepy import Kiwi
     return Kiwi()
 
@@ -245,6 +246,7 @@ def as_tokenizer(tokenizer: object) -> Tokenizer:
     Raises:
         InvalidInputError: It is none of these.
     """
+    tokenizer = value_of(tokenizer)
     if isinstance(tokenizer, str):
         if tokenizer not in TOKENIZERS:
             raise InvalidInputError(
@@ -254,12 +256,10 @@ def as_tokenizer(tokenizer: object) -> Tokenizer:
         return TOKENIZERS[tokenizer]
     if isinstance(tokenizer, Tokenizer) and not isinstance(tokenizer, type):
         return tokenizer
-    if callable(tokenizer) and not isinstance(tokenizer, type):
-        return FunctionTokenizer(tokenizer)
-    raise InvalidInputError(
-        f"`tokenizer` must be a name, an object with `tokenize(text)` or a function, "
-        f"got {type(tokenizer).__name__}. Known names: {', '.join(TOKENIZERS)}."
-    )
+    if not callable(tokenizer) or isinstance(tokenizer, type):
+        known = f"Known names: {', '.join(TOKENIZERS)}."
+        refuse("tokenizer", "a name, an object with `tokenize(text)` or a function", tokenizer, known)
+    return FunctionTokenizer(tokenizer)
 
 
 def tokenize_all(tokenizer: Tokenizer, texts: Sequence[str]) -> Iterator[list[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
+from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.suggestions import check_names
 from krag_eval.documents.document import Document
@@ -17,6 +18,7 @@ from krag_eval.evaluation.pipeline import (
     measure,
 )
 from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.evaluation.ties import TIES
 from krag_eval.matching.settings import IdSettings, ScoringSettings, make_settings
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS
 
@@ -37,6 +39,7 @@ def evaluate(
     n_jobs: int = 1,
     intervals: bool | float = False,
     cluster: Clusters = None,
+    ties: str = "given",
     **settings: Unpack[ScoringSettings],
 ) -> EvaluationResult:
     """Score rankings against gold documents: all metrics at all cut-offs from one matching pass.
@@ -64,11 +67,14 @@ def evaluate(
             Needs scipy (extra `stats`).
         cluster: What makes queries depend on each other, for the intervals: one label for each query, such as its
             source document, labels by the id of the query, or `"gold"` to join queries that share gold documents.
+        ties: What to do about documents with equal scores: `"given"` keeps their order, and warns if it decides a
+            metric and the sides are given by query; `"bounds"` also puts the lowest and highest mean of each metric
+            into `result.tie_bounds`.
         **settings: The scoring settings, which `krag_eval.ScoringSettings` describes: `match_method`, `threshold`,
-            `rouge_measure`, `containment`, `tokenizer`, `use_stemmer`, `normalize`, `id_key`, `grade_key`,
-            `precision_denominator`, `gain`, `unjudged`, `count_tokens`, `embeddings`, `embedding_prefix`,
-            `similarity_threshold`, `span_measure`, `corpus`. By default documents match whose normalized text is the
-            same.
+            `rouge_measure`, `containment`, `tokenizer`, `use_stemmer`, `normalize`, `id_key`, `id_map`, `grade_key`,
+            `precision_denominator`, `gain`, `unjudged`, `relevance_level`, `exclude_self`, `count_tokens`,
+            `embeddings`, `embedding_prefix`, `similarity_threshold`, `span_measure`, `corpus`. By default documents
+            match whose normalized text is the same.
 
     Returns:
         The result; `result["recall@5"]` is the mean over queries, `result["micro_recall@5"]` pools them.
@@ -84,6 +90,7 @@ def evaluate(
     >>> result["recall@3"], result["micro_recall@3"], round(result["ndcg@3"], 4)
     (0.75, 0.8, 0.6934)
     """
+    is_listed = type(predicted) is list
     actual, predicted, query_ids = _aligned(actual, predicted, query_ids, settings)
     checked = make_settings(**settings)
     check_callbacks(callbacks)
@@ -92,7 +99,7 @@ def evaluate(
 
         check_intervals(intervals)
     cut_offs, table = choose_metrics(metrics, checked, k)
-    judged = match_and_judge(actual, predicted, checked, n_jobs=n_jobs)
+    judged = match_and_judge(actual, predicted, checked, n_jobs=n_jobs, query_ids=query_ids)
     return measure(
         judged,
         cut_offs,
@@ -103,6 +110,7 @@ def evaluate(
         raise_errors=raise_errors,
         intervals=intervals,
         clusters=(cluster,),
+        ties=None if one_of("ties", ties, TIES) == "given" and is_listed else ties,
     )
 
 
@@ -129,7 +137,8 @@ def evaluate_ids(
         query_ids: The ids of the queries.
         callbacks: Callbacks that receive the scores.
         raise_errors: Raise errors of callbacks instead of collecting them.
-        **settings: `precision_denominator`, `gain` and `unjudged`, as for `evaluate`.
+        **settings: `id_map`, `exclude_self`, `precision_denominator`, `gain`, `unjudged` and `relevance_level`, as for
+            `evaluate`.
 
     Raises:
         InvalidInputError: An argument or a document cannot be used; the message says which.
@@ -145,7 +154,7 @@ def evaluate_ids(
     check_callbacks(callbacks)
     cut_offs, table = choose_metrics(metrics, checked, k)
     return measure(
-        match_and_judge(actual, predicted, checked, bare_ids=True),
+        match_and_judge(actual, predicted, checked, bare_ids=True, query_ids=query_ids),
         cut_offs,
         table,
         queries=queries,

@@ -14,11 +14,12 @@ import numpy as np
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.formatting import clip, escape_controls, number_of, one_line
 from krag_eval.documents.document import DOC_KEY, Document, as_document
+from krag_eval.documents.readers import shown_id
 from krag_eval.matching import Batch, Matches
 from krag_eval.matching.nearest import Nearest, nearest_of, some_queries
 from krag_eval.metrics.judgments import Judgments
 from krag_eval.metrics.ndcg import ideal_of
-from krag_eval.metrics.spans import Parts, shared_parts
+from krag_eval.metrics.spans import SpanParts, shared_parts
 
 if TYPE_CHECKING:
     from krag_eval.metrics.cut_offs import GivenCutOff
@@ -53,7 +54,7 @@ class GoldOutcome:
         match: How it was found, at its best rank; None where it was missed or is not counted. All alternatives of a
             need share it, and its `gold` says which of them was found.
         nearest: Where it was missed, the most similar retrieved text, if one is near (0.6 of the threshold).
-        grade: Its grade, of equal documents the highest; 0 where it is not counted.
+        grade: Its grade, of equal documents the highest; 0 or less where it is not counted.
         gain: What nDCG makes of the grade: 2^grade - 1 or the grade itself, by the setting `gain`.
         alternative_to: The place of the first alternative of its need, else None. The need counts once, as that one.
         held: Of a span, the parts that the ranks up to the cut-off hold, as starts and ends within it; else None.
@@ -68,7 +69,7 @@ class GoldOutcome:
     grade: float = 1.0
     gain: float = 1.0
     alternative_to: int | None = None
-    held: Parts | None = None
+    held: SpanParts | None = None
     length: int = 0
 
     @property
@@ -115,7 +116,7 @@ class RankOutcome:
     matches: tuple[Match, ...]
     assigned: int | None = None
     gain: float = 0.0
-    evidence: Parts | None = None
+    evidence: SpanParts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +352,7 @@ def gold_columns(batch: Batch, matches: Matches, judged: Judgments, nearest: Nea
 
 def _parts_of(
     batch: Batch, judged: Judgments, index: int, k: int | None
-) -> tuple[Sequence[Parts | None], Sequence[Parts | None]]:
+) -> tuple[Sequence[SpanParts | None], Sequence[SpanParts | None]]:
     """Return what gold spans and chunks share, as `shared_parts` does; nothing where spans are not matched."""
     return shared_parts(judged, batch, index, k) if batch.settings.uses_spans else ((), ())
 
@@ -378,13 +379,14 @@ def _gold_outcomes(
     index: int,
     found: list[Match],
     nearest: Nearest | None,
-    held: Sequence[Parts | None],
+    held: Sequence[SpanParts | None],
 ) -> tuple[GoldOutcome, ...]:
     settings = batch.settings
     start, stop = batch.actual.offsets[index : index + 2].tolist()
     # Gold documents that are the same have one number; those that are not counted have none.
     numbers = judged.gold_number[start:stop].tolist()
-    grades = [float(judged.gold_grade[number]) if number >= 0 else 0.0 for number in numbers]
+    own = batch.actual.grades[start:stop].tolist()
+    grades = [judged.gold_grade.item(number) if number >= 0 else one for number, one in zip(numbers, own, strict=True)]
     first = batch.actual.first_alternatives(index)
     relevant = _ranks_of(index, judged.relevant_query, judged.relevant_rank)
     near = _nearest(batch, judged, index, nearest)
@@ -396,7 +398,7 @@ def _gold_outcomes(
             match=next((m for m in found if number >= 0 and numbers[m.gold] == number and m.rank in relevant), None),
             nearest=near.get(number),
             grade=grades[place],
-            gain=_gain(grades[place], settings.gain),
+            gain=_gain(max(grades[place], 0.0), settings.gain),
             alternative_to=first[place] if first[place] < place else None,
             held=held[place] if held else None,
             length=int(batch.places.actual.end[start + place] - batch.places.actual.start[start + place])
@@ -446,7 +448,7 @@ def _earlier_equal(documents: list[Document], batch: Batch, index: int) -> dict[
     keys: list[list[str | None]] = []
     settings = batch.settings
     if settings.uses_ids:
-        keys.append([document.id for document in documents])
+        keys.append(list(batch.predicted.ids[slice(*batch.predicted.offsets[index : index + 2].tolist())]))
     if settings.uses_texts:
         normalize = settings.normalize or str
         keys.append([normalize(document.text) if document.text else None for document in documents])
@@ -466,7 +468,7 @@ def _earlier_equal(documents: list[Document], batch: Batch, index: int) -> dict[
 def show_document(document: Document, most: int = 60) -> str:
     """Return the id and the beginning of the text of a document, on one line."""
     text = " ".join((document.text or "").split())
-    name = document.id or ""
+    name = shown_id(document.id or "")
     if document.id is None and {DOC_KEY, "start", "end"} <= document.metadata.keys():
         name = f"{document.metadata[DOC_KEY]}[{document.metadata['start']}:{document.metadata['end']}]"
     return " ".join(part for part in (one_line(name), escape_controls(repr(clip(text, most))) if text else "") if part)
@@ -479,7 +481,7 @@ def _what_became(outcome: GoldOutcome, name_of: Callable[[int], str], *, is_need
 
 def _found_or_missed(outcome: GoldOutcome, name_of: Callable[[int], str], *, is_need: bool) -> str:
     if not outcome.is_counted:
-        return "not counted, its grade is 0"
+        return f"not counted, its grade is {outcome.grade:g}"
     if outcome.repeat_of is not None:
         return f"the same as [{outcome.repeat_of}]"
     if outcome.match is None:

@@ -10,17 +10,19 @@ from itertools import pairwise
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray, IntArray
-from krag_eval._utils.checks import check_kind
-from krag_eval._utils.errors import InvalidInputError, did_you_mean, warn
+from krag_eval._utils.checks import check_count, check_kind
+from krag_eval._utils.errors import Argument, InvalidInputError, did_you_mean, warn
 from krag_eval._utils.formatting import number_of
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.question import DOC_KEY, alternatives_in
 from krag_eval.documents.document import Document
-from krag_eval.evaluation.results import Detail, EvaluationResult
+from krag_eval.documents.readers import IdKey, as_id
+from krag_eval.evaluation.detail import Detail
+from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.metrics.aggregation import COVERED, GOLD, OUT_OF, RELEVANT, Distributions, counts_of
 from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs, ranks_within
 from krag_eval.metrics.f1 import harmonic_mean
-from krag_eval.statistics.checks import check_rounds, check_seed, check_share, need_scipy
+from krag_eval.statistics.checks import check_confidence, need_scipy
 from krag_eval.statistics.clusters import cluster_intervals, connected, width_ratio
 from krag_eval.statistics.distributions import CountDistribution
 from krag_eval.statistics.intervals import Interval, Pooled, Sample, sample_intervals
@@ -37,7 +39,7 @@ def intervals_of(
     *,
     cluster: Clusters = None,
     evalset: EvalSet | None = None,
-    doc_key: str = DOC_KEY,
+    doc_key: IdKey = DOC_KEY,
 ) -> dict[str, Interval | None]:
     """Return the interval of every value of a result, by key. Needs scipy (extra `stats`).
 
@@ -77,8 +79,9 @@ def intervals_of(
     """
     need_scipy("intervals")
     check_kind("result", result, EvaluationResult, "Give what `evaluate` returned.")
-    confidence, rounds = check_share("confidence", confidence), check_rounds("n_bootstrap", n_bootstrap)
-    seed = check_seed(seed)
+    confidence = check_confidence(confidence)
+    rounds = check_count("n_bootstrap", n_bootstrap, least=100)
+    seed = check_count("seed", seed, least=0)
     samples = _samples(result)
     labels = labels_of(result, cluster, evalset, doc_key)
     if labels is not None and result.detail is not None:
@@ -100,7 +103,7 @@ def add_intervals(results: Mapping[str, EvaluationResult], seed: int) -> dict[st
         samples |= {(name, key): sample for key, sample in _samples(result).items()}
         if result.detail is not None:
             warn_of_shared_gold(result, result.detail.values, None, DOC_KEY)
-    found = sample_intervals(samples, 0.95, 10_000, check_seed(seed))
+    found = sample_intervals(samples, 0.95, 10_000, check_count("seed", seed, least=0))
     intervals = {name: {key: found[name, key] for of, key in samples if of == name} for name in lacking}
     return {n: replace(r, intervals=intervals[n]) if n in intervals else r for n, r in results.items()}
 
@@ -119,7 +122,7 @@ def with_intervals(
     confidence: bool | float,
     cluster: Clusters = None,
     evalset: EvalSet | None = None,
-    doc_key: str = DOC_KEY,
+    doc_key: IdKey = DOC_KEY,
 ) -> EvaluationResult:
     """Return the result with its intervals, of 95 % where the confidence is True."""
     confidence = 0.95 if confidence is True else confidence
@@ -128,7 +131,7 @@ def with_intervals(
 
 
 def labels_of(
-    result: EvaluationResult, cluster: Clusters, evalset: EvalSet | None = None, doc_key: str = DOC_KEY
+    result: EvaluationResult, cluster: Clusters, evalset: EvalSet | None = None, doc_key: IdKey = DOC_KEY
 ) -> IntArray | None:
     """Return the number of the cluster of each query, shape (n_queries,); None if each query is a cluster of its own.
 
@@ -146,7 +149,9 @@ def labels_of(
         return None
     n, detail = result.n_queries, result.detail
     if detail is None:
-        raise InvalidInputError("This result kept no queries, so they have no clusters. Leave out `cluster`.")
+        raise InvalidInputError(
+            "This result kept no queries, so they have no clusters. Leave out ", Argument("cluster"), "."
+        )
     ids = detail.query_ids if detail.query_ids is not None else list(map(str, range(n)))
     if cluster == "gold":
         rows = _gold_keys(result, evalset, doc_key)
@@ -155,17 +160,21 @@ def labels_of(
         if isinstance(cluster, str):
             if evalset is None:
                 raise InvalidInputError(
-                    f"`cluster`={cluster!r:.60} is a field of the questions, and there is no evaluation set. Pass "
-                    "it, or give one label for each query."
+                    Argument("cluster"),
+                    f"={cluster!r:.60} is a field of the questions, and there is no evaluation set. Pass it, or give "
+                    "one label for each query.",
                 )
             fields = [(question.value(cluster), question.metadata.get(cluster)) for question in evalset]
             values = [of_metadata if field is None else field for field, of_metadata in fields]
         elif isinstance(cluster, Mapping):
-            values = [cluster.get(query_id) for query_id in ids]
+            by_id = {as_id(query_id): label for query_id, label in cluster.items()}
+            values = [by_id.get(query_id) for query_id in ids]
         else:
             values = list(cluster)
         if len(values) != n:
-            raise InvalidInputError(f"`cluster` has {len(values)} labels for {n} queries. Give one for each query.")
+            raise InvalidInputError(
+                Argument("cluster"), f" has {len(values)} labels for {n} queries. Give one for each query."
+            )
         rows = [_keys_of(value) for value in values]
         without = [query_id for query_id, row in zip(ids, rows, strict=True) if not row]
         if without:
@@ -180,7 +189,9 @@ def labels_of(
     n_clusters = int(labels.max(initial=-1)) + 1
     if n_clusters == 1 and n > 1:
         raise InvalidInputError(
-            f"All {n} queries are in one cluster, which says nothing about others. Give `cluster` at least two labels."
+            f"All {n} queries are in one cluster, which says nothing about others. Give ",
+            Argument("cluster"),
+            " at least two labels.",
         )
     return labels if n_clusters < n else None
 
@@ -192,7 +203,7 @@ def _keys_of(value: object) -> list[str]:
     return [str(v) for v in named if v is not None and v == v and str(v)]
 
 
-def _gold_keys(result: EvaluationResult, evalset: EvalSet | None, doc_key: str) -> list[list[str]]:
+def _gold_keys(result: EvaluationResult, evalset: EvalSet | None, doc_key: IdKey) -> list[list[str]]:
     """Return the gold documents of each query: by the ids of their source documents if known, else as they matched."""
     if evalset is not None:
         rows = [_keys_of(alternatives_in(gold)) for gold in evalset.gold("document", doc_key)]
@@ -206,7 +217,7 @@ def _gold_keys(result: EvaluationResult, evalset: EvalSet | None, doc_key: str) 
     batch = result.detail.batch
     side = batch.actual
     names: Sequence[str | None] = side.ids if batch.settings.uses_ids else side.texts
-    names = [name if grade else None for name, grade in zip(names, side.grades.tolist(), strict=True)]
+    names = [name if grade > 0 else None for name, grade in zip(names, side.grades.tolist(), strict=True)]
     return [[name for name in names[start:end] if name] for start, end in pairwise(side.offsets.tolist())]
 
 
@@ -214,7 +225,7 @@ _WORTH_SAYING = 1.05
 
 
 def warn_of_shared_gold(
-    result: EvaluationResult, columns: Mapping[str, FloatArray], evalset: EvalSet | None, doc_key: str
+    result: EvaluationResult, columns: Mapping[str, FloatArray], evalset: EvalSet | None, doc_key: IdKey
 ) -> None:
     """Warn if queries share gold documents, and clusters of such queries would widen an interval by 5 % or more.
 
@@ -235,9 +246,12 @@ def warn_of_shared_gold(
     key = max(ratios, key=ratios.__getitem__, default="")
     if ratios.get(key, 0.0) >= _WORTH_SAYING:
         warn(
-            f"Queries share gold documents: {n} queries are {n_clusters} clusters, and as such the interval of {key} "
-            f"would be {ratios[key]:.1f} times as wide. Pass cluster='gold' for that, or name a field such as the "
-            "source document; cluster='id' says that all are independent."
+            f"Queries share gold documents: {n} queries are {n_clusters} clusters, and as such the interval of "
+            f"{key} would be {ratios[key]:.1f} times as wide. Pass ",
+            Argument("cluster", "gold"),
+            " for that, or name a field such as the source document; ",
+            Argument("cluster", "id"),
+            " says that all are independent.",
         )
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
-from krag_eval._utils.checks import check_threshold, one_of
-from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval._utils.checks import check_number, one_of
+from krag_eval._utils.errors import InvalidInputError, refuse
 from krag_eval._utils.suggestions import check_names
 from krag_eval.evaluation.pipeline import (
     EvaluationCallback,
@@ -25,6 +25,7 @@ from krag_eval.matching.settings import (
     DEFAULT_SIMILARITY_THRESHOLD,
     DEFAULT_THRESHOLD,
     ROUGE_METHODS,
+    SIMILARITY,
     USUAL_THRESHOLDS,
     AveragingMethod,
     CommonSettings,
@@ -35,9 +36,9 @@ from krag_eval.matching.settings import (
     make_settings,
 )
 from krag_eval.metrics import METRICS
-from krag_eval.metrics.aggregation import key_of
-from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs
-from krag_eval.metrics.names import AskedMetrics
+from krag_eval.metrics.aggregation import CountState, key_of
+from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs, ranks_within
+from krag_eval.metrics.names import AskedMetrics, at_level
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -162,7 +163,7 @@ class OfflineRetrievalEvaluators:
     ) -> None:
         self.averaging_method: str
         self.matching_criteria: str
-        self.averaging_method, self.matching_criteria = _check_options(averaging_method, matching_criteria)
+        self.averaging_method, self.matching_criteria = check_options(averaging_method, matching_criteria)
         self._callbacks = callbacks
         self._raise_errors = raise_errors
         check_callbacks(callbacks)
@@ -267,18 +268,29 @@ class OfflineRetrievalEvaluators:
     def _values(self, names: Sequence[str], k: int | None) -> Values:
         """Compute these metrics, under the keys of krag."""
         cut_off = _check_one_cut_off(k)
-        averaging, criteria = _check_options(self.averaging_method, self.matching_criteria)
+        averaging, criteria = check_options(self.averaging_method, self.matching_criteria)
         keys = krag_keys(names, averaging, criteria)
+        settings = self.judged.batch.settings
         asked = AskedMetrics((cut_off,), {key.removeprefix("micro_"): (cut_off,) for key in keys.values()})
         tally = measure(
             self.judged,
             (cut_off,),
-            choose_metrics(asked, self.judged.batch.settings, cut_off)[1],
+            choose_metrics(asked, settings, cut_off)[1],
             criteria=criteria,
             callbacks=self._callbacks,
             raise_errors=self._raise_errors,
         ).tally
-        return {name: tally.value(key_of(key, cut_off)) for name, key in keys.items()}
+        level = settings.relevance_level
+        if level is None:
+            return {name: tally.value(key_of(key, cut_off)) for name, key in keys.items()}
+        counts, ranks = CountState(), ranks_within((cut_off,), self.judged.batch)[cut_off]
+        counts.add(self.judged.judgments.at_level(level), ranks, settings.precision_denominator)
+        return {
+            name: getattr(counts, key.removeprefix("micro_"))
+            if key.startswith("micro_")
+            else tally.value(key_of(at_level(key, level), cut_off))
+            for name, key in keys.items()
+        }
 
 
 class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
@@ -287,7 +299,7 @@ class RougeOfflineRetrievalEvaluators(OfflineRetrievalEvaluators):
     Args:
         actual_docs: The gold documents of each query: a list of lists.
         predicted_docs: The retrieved documents of each query, best first.
-        match_method: `"rouge1"`, `"rouge2"` or `"rougeL"`.
+        match_method: `"rouge1"` to `"rouge9"`, `"rougeL"` or `"rougeLsum"`.
         averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
         matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
         threshold: The ROUGE from which two texts match, 0 to 1.
@@ -321,7 +333,7 @@ class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
     Args:
         actual_docs: The gold documents of each query: a list of lists.
         predicted_docs: The retrieved documents of each query, best first.
-        match_method: `"rouge1"`, `"rouge2"` or `"rougeL"`.
+        match_method: `"rouge1"` to `"rouge9"`, `"rougeL"` or `"rougeLsum"`.
         averaging_method: `"micro"`, `"macro"` or `"both"`, for recall, precision and F1.
         matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
         rouge_threshold: The ROUGE from which two texts match, 0 to 1.
@@ -359,8 +371,8 @@ class EmbeddingRougeOfflineRetrievalEvaluators(RougeOfflineRetrievalEvaluators):
     ) -> None:
         check_names(options, CommonEvaluatorSettings.__annotations__)
         common = actual_docs, predicted_docs, match_method, averaging_method, matching_criteria
-        rouge = check_threshold(rouge_threshold, "rouge_threshold")
-        cosine = check_threshold(similarity_threshold, "similarity_threshold")
+        rouge = check_number("rouge_threshold", rouge_threshold, SIMILARITY, least=0, most=1)
+        cosine = check_number("similarity_threshold", similarity_threshold, SIMILARITY, least=0, most=1)
         super().__init__(*common, rouge, tokenizer, embeddings=embeddings, similarity_threshold=cosine, **options)
 
 
@@ -402,7 +414,7 @@ class RAGEvaluator:
         check_names(settings, FurtherSettings.__annotations__)
         make_settings(match_method=match_method, threshold=rouge_threshold, tokenizer=tokenizer, **settings)
         check_callbacks(callbacks)
-        _check_options(averaging_method, matching_criteria)
+        check_options(averaging_method, matching_criteria)
         self._make = functools.partial(
             _OfRAGEvaluator,
             match_method=match_method,
@@ -468,11 +480,16 @@ def _check_one_cut_off(k: object) -> GivenCutOff:
     """
     cut_offs = check_cut_offs(k)
     if len(cut_offs) != 1 or isinstance(k, (list, tuple, range)):
-        raise InvalidInputError(f"`k` must be one integer here, got {show(k)}. For several use `evaluate(..., k={k})`.")
+        refuse("k", "one integer here", k, f"For several use `evaluate(..., k={k})`.")
     return cut_offs[0]
 
 
-def _check_options(averaging_method: object, matching_criteria: object) -> tuple[AveragingMethod, MatchingCriteria]:
+def check_options(averaging_method: object, matching_criteria: object) -> tuple[AveragingMethod, MatchingCriteria]:
+    """Return the two options, given as names or as members of any enum.
+
+    Raises:
+        InvalidInputError: One is unknown.
+    """
     return (
         AveragingMethod(one_of("averaging_method", averaging_method, list(AveragingMethod))),
         MatchingCriteria(one_of("matching_criteria", matching_criteria, list(MatchingCriteria))),

@@ -11,23 +11,28 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
-from krag_eval._utils.checks import check_count, describe_type
-from krag_eval._utils.errors import InvalidInputError, did_you_mean, warn
+from krag_eval._utils.checks import check_count
+from krag_eval._utils.errors import Argument, InvalidInputError, describe_type, did_you_mean, refuse, warn
 from krag_eval._utils.formatting import number_of
+from krag_eval._utils.suggestions import parameter_hint
 from krag_eval._utils.version import __version__
 from krag_eval.documents.columns import Side
-from krag_eval.evaluation.results import Detail, EvaluationResult
+from krag_eval.documents.readers import nfc
+from krag_eval.evaluation.detail import Detail
+from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.evaluation.row_checks import warn_of_own_documents, warn_of_whole_corpus
+from krag_eval.evaluation.ties import bounds_of, reordered, tied_orders, warn_of_ties
 from krag_eval.matching import Batch, Matches, find_matches
 from krag_eval.matching.fronts import LISTS, Front
 from krag_eval.matching.id_batch import IdBatch, IdSide, with_documents
 from krag_eval.matching.matchability import DocumentCounts, warn_of_spelling
 from krag_eval.matching.settings import MatchingCriteria, Settings
-from krag_eval.metrics import ALL_METRICS, Metric
+from krag_eval.metrics import ALL_METRICS, Metric, read_level
 from krag_eval.metrics.aggregation import Tally, key_of
 from krag_eval.metrics.cut_offs import GivenCutOff, Ranks, TokenBudget, ranks_within
-from krag_eval.metrics.incomplete_labels import remove_unjudged
+from krag_eval.metrics.incomplete_labels import keep_ranks, remove_unjudged
 from krag_eval.metrics.judgments import CutOff, Judgments, judge
-from krag_eval.metrics.names import AskedMetrics, read_metrics
+from krag_eval.metrics.names import AskedMetrics, at_level, read_metrics, read_parameters
 
 if TYPE_CHECKING:
     from krag_eval.evaluation.results import QueryResult
@@ -59,6 +64,7 @@ def match_and_judge(
     bare_ids: bool = False,
     n_jobs: int = 1,
     front: Front = LISTS,
+    query_ids: Sequence[str] | None = None,
 ) -> Judged:
     """Read both sides, match and judge them.
 
@@ -69,6 +75,7 @@ def match_and_judge(
         bare_ids: The documents are nothing but ids.
         n_jobs: Ignored.
         front: How the user called, for messages.
+        query_ids: The ids of the queries.
 
     Raises:
         InvalidInputError: The input cannot be read, the sides differ in length, there is no query, or the documents
@@ -76,15 +83,15 @@ def match_and_judge(
     """
     if check_count("n_jobs", n_jobs) > 1:
         warn("`n_jobs` is ignored, and will go: texts are matched in this process. Leave it out.")
-    judged = judge_batch(actual, predicted, settings, bare_ids=bare_ids)
+    judged = judge_batch(actual, predicted, settings, bare_ids=bare_ids, query_ids=query_ids)
     counts = judged.document_counts
     try:
         counts.check(settings, front)
     except InvalidInputError as error:
         sides = (judged.batch.actual, judged.batch.predicted) if settings.uses_texts and not bare_ids else ()
-        raise InvalidInputError(f"{error}{''.join(side.possible_texts() for side in sides)}") from None
+        raise InvalidInputError(*error.args, *(side.possible_texts() for side in sides)) from None
     if settings.uses_ids and counts.matched:
-        warn_of_spelling(judged.batch, judged.matches)
+        warn_of_spelling(judged.batch, judged.matches, front)
     return judged
 
 
@@ -94,15 +101,27 @@ def judge_batch(
     settings: Settings,
     *,
     bare_ids: bool = False,
-    first_query: int = 0,
+    first_query: int | None = 0,
+    query_ids: Sequence[str] | None = None,
 ) -> Judged:
-    """Match and judge one part of the input, whose queries are counted from `first_query` in messages."""
+    """Match and judge one part of the input; in messages its queries are counted from `first_query`, if it is given."""
     batch = read_batch(actual, predicted, settings, bare_ids=bare_ids, first_query=first_query)
-    return judged_of(batch, find_matches(batch))
+    if settings.exclude_self and (query_ids is None or not settings.uses_ids):
+        raise InvalidInputError(
+            Argument("exclude_self", True),
+            " compares the ids of documents with those of queries. Give `query_ids`, and ",
+            Argument("match_method", "id"),
+            ".",
+        )
+    return judged_of(batch, find_matches(batch), query_ids)
 
 
-def judged_of(batch: Batch, matches: Matches) -> Judged:
+def judged_of(batch: Batch, matches: Matches, query_ids: Sequence[str] | None = None) -> Judged:
     """Judge what was matched."""
+    if batch.settings.exclude_self and query_ids is not None:
+        own = np.repeat(np.array([nfc(str(one)) for one in query_ids], dtype=object), batch.predicted.sizes)
+        kept = np.flatnonzero(np.array(batch.predicted.ids, dtype=object) != own)
+        batch, matches = keep_ranks(batch, matches, kept)
     counts = DocumentCounts.of(batch, matches)
     if batch.settings.unjudged == "remove":
         batch, matches = remove_unjudged(batch, matches)
@@ -110,15 +129,16 @@ def judged_of(batch: Batch, matches: Matches) -> Judged:
 
 
 def read_batch(
-    actual: object, predicted: object, settings: Settings, *, bare_ids: bool = False, first_query: int = 0
+    actual: object, predicted: object, settings: Settings, *, bare_ids: bool = False, first_query: int | None = 0
 ) -> Batch:
     """Read both sides as columns, and see that they belong together."""
     if bare_ids:
-        id_sides = IdSide("actual", actual, first_query), IdSide("predicted", predicted, first_query)
+        id_map = settings.reading["id_map"]
+        id_sides = IdSide("actual", actual, first_query, id_map), IdSide("predicted", predicted, first_query, id_map)
         _check_lengths(*id_sides)
         return IdBatch(*id_sides, settings)
-    gold = Side("actual", actual, settings.id_key, settings.grade_key, first_query)
-    retrieved = Side("predicted", predicted, settings.id_key, settings.grade_key, first_query)
+    gold = Side("actual", actual, first_query=first_query, **settings.reading)
+    retrieved = Side("predicted", predicted, first_query=first_query, **settings.reading)
     _check_lengths(gold, retrieved)
     return Batch(gold, retrieved, settings)
 
@@ -156,7 +176,9 @@ def choose_metrics(
     """
     asked = metrics if isinstance(metrics, AskedMetrics) else read_metrics(metrics, k)
     chosen: dict[str, Metric] = {}
-    for one, cut_offs in asked.by_name.items():
+    level = settings.relevance_level
+    for given, cut_offs in asked.by_name.items():
+        one = given if level is None or not isinstance(given, str) else at_level(given, level)
         if not isinstance(one, str) and one.__name__ in {*ALL_METRICS, *chosen}:
             raise InvalidInputError(
                 f"Two metrics are called {one.__name__!r}. Give the function a name of its own, with `def`."
@@ -176,33 +198,37 @@ def choose_metrics(
 
 def _find_metrics(name: str, settings: Settings) -> dict[str, Metric]:
     """Return the metric of a name such as `rbp(p=0.5)`, with its companion."""
-    short, _, rest = name.partition("(")
-    metric, parts = ALL_METRICS[short], rest.removesuffix(")").split(",") if rest else []
+    short, given = read_parameters(name) if "(" in name else (name, {})
+    metric = ALL_METRICS[short]
     arguments = {argument: getattr(settings, setting) for argument, setting in metric.settings.items()}
-    arguments |= _parse_parameters(name, metric, parts)
-    found = {name: replace(metric, function=partial(metric.function, **arguments)) if arguments else metric}
+    parameters = _check_parameters(name, metric, given)
+    level = parameters.pop("rel", None)
+    arguments |= parameters
+    function = partial(metric.function, **arguments) if arguments else metric.function
+    found = {name: replace(metric, function=function, level=level)}
     if metric.companion is not None:
         foreign = metric.parameters.keys() - ALL_METRICS[metric.companion].parameters.keys()
-        shared = ",".join(part for part in parts if part.partition("=")[0].strip() not in foreign)
+        shared = ",".join(f"{key}={text}" for key, text in given.items() if key not in foreign)
         found |= _find_metrics(f"{metric.companion}({shared})", settings)
     return found
 
 
-def _parse_parameters(name: str, metric: Metric, parts: Sequence[str]) -> dict[str, Any]:
-    """Read the parameters in the name of a metric, such as `p=0.5`."""
+def _check_parameters(name: str, metric: Metric, given: Mapping[str, str]) -> dict[str, Any]:
+    """Check the parameters in the name of a metric, such as `p=0.5`."""
     short = name.partition("(")[0]
+    readers: dict[str, Callable[[str], Any]] = dict(metric.parameters)
+    readers |= {"rel": read_level} if metric.is_binary else {}
     parameters: dict[str, Any] = {}
-    for part in parts:
-        key, equals, text = (piece.strip() for piece in part.partition("="))
-        if not key and not equals:
-            continue
-        if key not in metric.parameters:
-            known = ", ".join(metric.parameters) or "none"
+    for key, text in given.items():
+        if key not in readers:
+            known = ", ".join(readers) or "none"
             raise InvalidInputError(
-                f"The metric {short!r} has no parameter {key!r}.{did_you_mean(key, metric.parameters)} It has: {known}."
+                f"The metric {short!r} has no parameter {key!r}.",
+                *(parameter_hint(key) or (did_you_mean(key, readers),)),
+                f" It has: {known}.",
             )
         try:
-            parameters[key] = metric.parameters[key](text)
+            parameters[key] = readers[key](text)
         except ValueError as error:
             raise InvalidInputError(f"In {name!r}, {key}={text!r} cannot be used: {error}.") from None
     takes = inspect.signature(metric.function).parameters if metric.parameters else {}
@@ -251,6 +277,7 @@ def measure(
     intervals: bool | float = False,
     clusters: tuple[Any, ...] = (None,),
     sessions: SessionJudgments | None = None,
+    ties: str | None = None,
 ) -> EvaluationResult:
     """Compute every metric at every cut-off, and call the callbacks.
 
@@ -269,17 +296,25 @@ def measure(
         intervals: Whether every value gets an interval, or the confidence of these.
         clusters: What `labels_of` takes after the result, for the intervals.
         sessions: What each search found, if these are sessions of several searches.
+        ties: `"bounds"` keeps the range that ties leave to each metric, `"given"` warns if it is wide; None: neither.
     """
     settings, n_queries = judged.batch.settings, len(judged.batch)
     runner = CallbackRunner(callbacks, raise_errors=raise_errors)
     if (settings.unjudged == "remove" or any(metric.reads_matches for metric in metrics.values())) and not all_listed:
         _check_zeros(judged.batch)
     names, ids = _check_labels("queries", queries, n_queries), _check_labels("query_ids", query_ids, n_queries)
+    if settings.uses_ids and judged.document_counts.matched:
+        warn_of_whole_corpus(judged.batch, cut_offs)
+        if ids is not None and not settings.exclude_self:
+            warn_of_own_documents(judged.batch, ids)
     signature = signature_of(settings, cut_offs, criteria, signature_parts)
     signature = with_needs(signature, has_needs=judged.batch.actual.needs is not None)
     columns = columns_of(metrics, cut_offs)
     runner.start(EvaluationStart(n_queries, tuple(columns), signature))
     values, tally = score(judged, columns, cut_offs, unjudged)
+    tie_bounds = (
+        None if ties is None or sessions is not None else _bounds_of_ties(judged, columns, cut_offs, values, ties)
+    )
     result = EvaluationResult(
         signature=signature,
         tally=tally,
@@ -287,18 +322,37 @@ def measure(
         errors=judged.batch.predicted.errors,
         detail=Detail(judged.batch, judged.matches, judged.judgments, values, names, ids, sessions),
         callback_errors=runner.errors,
+        tie_bounds=tie_bounds if ties == "bounds" else None,
     )
     if intervals is not False:
         from krag_eval.evaluation.intervals import with_intervals  # statistics are slow to import
 
         result = with_intervals(result, intervals, *clusters)
     elif clusters[0] is not None:
-        raise InvalidInputError("`cluster` is for intervals. Pass intervals=True, or leave it out.")
+        raise InvalidInputError(Argument("cluster"), " is for intervals. Pass intervals=True, or leave it out.")
     if runner:
         for row in result.per_query:
             runner.query(row)
         runner.end(result)
     return result
+
+
+def _bounds_of_ties(
+    judged: Judged, columns: Columns, cut_offs: Sequence[GivenCutOff], values: Mapping[str, FloatArray], ties: str
+) -> Mapping[str, tuple[float, float] | None]:
+    """Return between which means each key lies if tied documents are ordered otherwise; warn if that is much."""
+    orders = tied_orders(judged.batch, judged.matches)
+    if orders is None:
+        return bounds_of(values) if ties == "bounds" else {}
+    others = []
+    for order in orders[:2]:
+        batch, matches = reordered(judged.batch, judged.matches, order)
+        changed = Judged(batch, matches, judge(batch, matches), judged.document_counts)
+        others.append(values_of(changed, columns, ranks_within(cut_offs, batch)))
+    bounds = bounds_of(values, *others)
+    if ties == "given":
+        warn_of_ties(bounds, orders, len(judged.batch))
+    return bounds
 
 
 def _check_zeros(batch: Batch) -> None:
@@ -346,7 +400,7 @@ def values_of(judged: Judged, columns: Columns, ranks: Ranks) -> dict[str, Float
         if metric.has_ideal and isinstance(k, TokenBudget):
             keywords["cut_ideal"] = False  # how many ranks fit depends on the chunks; the ideal must not
         within = k if metric.reads_sessions else ranks.get(k)  # a budget of tokens is spent in each search
-        column = metric.function(judged.judgments, within, **keywords)
+        column = metric.function(judged.judgments.at_level(metric.level), within, **keywords)
         values[key] = _check_values(key, column, len(judged.batch))
     return values
 
@@ -372,9 +426,8 @@ def _check_labels(name: str, labels: object, n_queries: int) -> list[str] | None
     if labels is None:
         return None
     if isinstance(labels, (str, bytes)) or not isinstance(labels, Sequence) or len(labels) != n_queries:
-        size = f"{len(labels)} values" if isinstance(labels, Sequence) else f"{labels!r:.60}"
-        raise InvalidInputError(f"`{name}` must be a list with one string for each of {n_queries} queries, got {size}.")
-    return [str(label) for label in labels]
+        refuse(name, f"a list with one string for each of {n_queries} queries", labels)
+    return [nfc(str(label)) for label in labels] if name == "query_ids" else list(map(str, labels))
 
 
 @dataclass(frozen=True, slots=True)

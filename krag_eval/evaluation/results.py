@@ -10,17 +10,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-import numpy as np
-
-from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError
 from krag_eval._utils.formatting import format_value, number_of, one_line
-from krag_eval._utils.objects import ComparedByFields, cached_property
+from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.plugins import REPORTS, load
 from krag_eval._utils.serialization import Tabular, data_frame, json_text, plain_fields
+from krag_eval.documents.readers import IdKey
+from krag_eval.evaluation.detail import Detail, describe_misses, largest_cut_off
 from krag_eval.evaluation.explanation import Explanation, explain, search_outcomes
-from krag_eval.matching.id_batch import with_documents
-from krag_eval.matching.nearest import Nearest, nearest_of
+from krag_eval.matching.nearest import Nearest
 from krag_eval.metrics import ALL_METRICS
 from krag_eval.metrics.aggregation import NoAnswerState, Tally
 from krag_eval.metrics.cut_offs import check_ranks
@@ -32,12 +31,9 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from krag_eval.analysis.misses import QueryReview
     from krag_eval.evaluation.groups import GroupedResults
-    from krag_eval.matching import Batch, Matches
+    from krag_eval.evaluation.misses import QueryReview
     from krag_eval.metrics.aggregation import Distributions
-    from krag_eval.metrics.judgments import Judgments
-    from krag_eval.metrics.sessions import SessionJudgments
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,6 +49,8 @@ class EvaluationResult(Tabular, ComparedByFields):
         callback_errors: What callbacks raised.
         intervals: The interval of every value by key, None where that is undefined; None where none were asked for.
         spread: The distributions that intervals need, if there is no `detail`.
+        tie_bounds: The lowest and the highest mean of each key over the orders of documents with equal scores; None
+            without `ties="bounds"`.
         n_bad_rows: How many rows of the input could not be scored and were left out.
         groups: The results by group, where the queries were scored by group.
     """
@@ -67,6 +65,7 @@ class EvaluationResult(Tabular, ComparedByFields):
     spread: Distributions | None = None
     n_bad_rows: int = 0
     groups: GroupedResults[EvaluationResult] | None = None
+    tie_bounds: Mapping[str, tuple[float, float] | None] | None = None
 
     @property
     def n_queries(self) -> int:
@@ -171,7 +170,7 @@ class EvaluationResult(Tabular, ComparedByFields):
         searches = () if kept.sessions is None else search_outcomes(kept.sessions, k)[index]
         return explain(kept.batch, kept.matches, kept.judged, index, query, k, nearest, searches)
 
-    def misses(self, k: int | None = None, *, doc_key: str = "doc_id") -> QueryReview:
+    def misses(self, k: int | None = None, *, doc_key: IdKey = "doc_id") -> QueryReview:
         """Return every query that misses a gold document, with what was retrieved instead, and why.
 
         Queries without gold documents are left out and counted. The order is that of the input.
@@ -187,11 +186,11 @@ class EvaluationResult(Tabular, ComparedByFields):
         Raises:
             InvalidInputError: The result was streamed and kept no queries.
         """
-        from krag_eval.analysis.misses import misses
+        from krag_eval.evaluation.misses import misses
 
         return misses(self, k, doc_key=doc_key)
 
-    def worst(self, n: int = 10, metric: str | None = None, *, doc_key: str = "doc_id") -> QueryReview:
+    def worst(self, n: int = 10, metric: str | None = None, *, doc_key: IdKey = "doc_id") -> QueryReview:
         """Return the n queries with the worst value of a metric, the worst first.
 
         Queries with equal values keep the order of the input. Those without a value are left out and counted. If there
@@ -210,7 +209,7 @@ class EvaluationResult(Tabular, ComparedByFields):
             InvalidInputError: The result was streamed and kept no queries, or `n` is no integer of at least 1.
             UnknownMetricError: No query has such a value.
         """
-        from krag_eval.analysis.misses import worst
+        from krag_eval.evaluation.misses import worst
 
         return worst(self, n, metric, doc_key=doc_key)
 
@@ -252,7 +251,7 @@ class EvaluationResult(Tabular, ComparedByFields):
 
     def to_latex(self) -> str:
         """Return a LaTeX `tabular`: one row per metric, one column per cut-off. It needs the package booktabs."""
-        from krag_eval.report import result_latex
+        from krag_eval.evaluation.showing import result_latex
 
         return result_latex(self)
 
@@ -261,7 +260,7 @@ class EvaluationResult(Tabular, ComparedByFields):
 
     def _repr_html_(self) -> str:
         """Return the result as a table, for notebooks."""
-        from krag_eval.report import result_html
+        from krag_eval.evaluation.showing import result_html
 
         return result_html(self)
 
@@ -290,10 +289,8 @@ class EvaluationResult(Tabular, ComparedByFields):
             InvalidInputError: The result was streamed and kept no documents, the file is there, or cannot be written.
             MissingDependencyError: A package is not installed.
         """
-        from krag_eval.report import build_report, check_target, write_report
-
-        check_target(path, format, force)  # before the work
-        return write_report(build_report({"result": self}, evalset, title=title), path, format=format, force=force)
+        write: Callable[..., Path] = load(REPORTS, "file")
+        return write(path, evalset, {"result": self}, title=title, format=format, force=force)
 
     def cells(self) -> dict[str, list[str]]:
         """Return the formatted values of each metric, one per cut-off, empty where it was not scored."""
@@ -314,37 +311,6 @@ class EvaluationResult(Tabular, ComparedByFields):
                 "Use `evaluate` for it, or pass callbacks to see each query as it is scored."
             )
         return self.detail
-
-
-def detail_of(result: EvaluationResult, so: str, name: str | None = None) -> Detail:
-    """Return what a result kept of its queries.
-
-    Raises:
-        InvalidInputError: It was streamed and kept nothing, which rules out what `so` says.
-    """
-    if result.detail is None:
-        of = "This result" if name is None else f"The result of {name!r}"
-        raise InvalidInputError(f"{of} was streamed and kept no queries, so {so}. Use `evaluate` for it.")
-    return result.detail
-
-
-def largest_cut_off(result: EvaluationResult) -> int | None:
-    """Return the largest cut-off; None (all ranks) if the result has that one, or only token budgets."""
-    cut_offs = [key.removeprefix("@") for key in result.tally.counts]
-    return None if "" in cut_offs else max((int(k) for k in cut_offs if k.isdecimal()), default=None)
-
-
-def describe_misses(n_missing: int, n_queries: int, k: int | None) -> str:
-    """Return how many queries miss gold documents.
-
-    >>> describe_misses(1, 20, 5)
-    '1 of 20 queries misses gold documents within rank 5'
-    """
-    within = "at any rank" if k is None else f"within rank {k}"
-    if not n_missing:
-        return f"No query misses a gold document {within}"
-    verb = "misses" if n_missing == 1 else "miss"
-    return f"{n_missing} of {number_of(n_queries, 'query')} {verb} gold documents {within}"
 
 
 def missing_queries(result: EvaluationResult) -> str | None:
@@ -414,49 +380,6 @@ def _table(result: EvaluationResult) -> Iterator[str]:
 def safe_name(key: str) -> str:
     """Return the key of a value as a name that MLflow and SQL take as it is: `recall_at_5` for `recall@5`."""
     return re.sub(r"[^\w.-]", "_", key.replace("@", "_at_"))
-
-
-@dataclass(frozen=True, eq=False)
-class Detail(ComparedByFields):
-    """What a result keeps of every query.
-
-    Attributes:
-        batch: The input, as columns.
-        matches: Who matches whom.
-        judged: Who earned what.
-        values: Key to the values of all queries, NaN where undefined; shape (n_queries,).
-        queries: The texts of the queries, where given.
-        query_ids: The ids of the queries, where given.
-        sessions: What each search of the sessions found, where there are several searches; the ranking of a session
-            holds the documents of all its searches then, one search after another.
-    """
-
-    batch: Batch
-    matches: Matches
-    judged: Judgments = field(compare=False)  # it follows from the others
-    values: Mapping[str, FloatArray]
-    queries: Sequence[str] | None
-    query_ids: Sequence[str] | None
-    sessions: SessionJudgments | None = field(default=None, compare=False)
-
-    @property
-    def gold_rank(self) -> IntArray:
-        """The best rank that matches each gold document, 0 if none does; in a session the best of any search."""
-        return self.judged.gold_rank if self.sessions is None else self.sessions.best_places[0]
-
-    def place(self, query: int, rank: int) -> tuple[int | None, int]:
-        """Return the search, from 1, and the rank in it of a rank in all that was retrieved; None for one ranking."""
-        return (None, rank) if self.sessions is None or not rank else self.sessions.place(query, rank)
-
-    def covered_within(self, k: int | None) -> IntArray:
-        """Return how many gold documents are within the first `k` ranks, of any search; shape (n_queries,)."""
-        is_found = (self.gold_rank > 0) & ((self.gold_rank <= k) if k is not None else True)
-        return np.bincount(self.judged.gold_query[is_found], minlength=len(self.judged))
-
-    @cached_property
-    def nearest(self) -> Nearest:
-        """The nearest retrieved text of each gold document that no rank matches."""
-        return nearest_of(with_documents(self.batch), self.judged.missed_gold, len(self.judged.gold_rank))
 
 
 @dataclass(frozen=True, slots=True)

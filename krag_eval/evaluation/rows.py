@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 import threading
 from collections.abc import Mapping, Sequence, Set
 from functools import partial
 from typing import Any, Unpack
 
-from krag_eval._utils.checks import describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval.documents.readers import as_id
+from krag_eval._utils.checks import one_of
+from krag_eval._utils.errors import InvalidInputError, describe_type, warn
+from krag_eval.documents.readers import as_id, fields_of
 from krag_eval.evaluation.pipeline import (
     MetricFunction,
     choose_metrics,
@@ -108,12 +107,8 @@ class RowScorer:
             gold = self._as_documents(list(gold.items()) if has_grades else gold)
             retrieved = self._as_documents(retrieved)
         with self._lock:
-            try:
-                judged = judge_batch([gold], [retrieved], self._settings, bare_ids=bare)
-                judged.document_counts.refuse_unmatchable(self._settings)
-            except InvalidInputError as error:  # which counts queries, and there is one
-                message = re.sub(r"`(actual|predicted)\[0\]", r"`\1", str(error)).replace("(query 0, ", "(")
-                raise InvalidInputError(message) from None
+            judged = judge_batch([gold], [retrieved], self._settings, bare_ids=bare, first_query=None)
+            judged.document_counts.refuse_unmatchable(self._settings)
             values = values_of(judged, self._columns, ranks_within(self._cut_offs, judged.batch))
             self.signature = with_needs(self.signature, has_needs=judged.batch.actual.needs is not None)
             self._warn_if_nothing_matches(judged.document_counts)
@@ -138,7 +133,7 @@ class RowScorer:
         id_ = document if isinstance(document, str) else as_id(document)
         if id_ is None:
             return document
-        return {"id": id_, "metadata": {self._settings.id_key: id_}} if self._settings.id_key else {"id": id_}
+        return {"id": id_, "metadata": fields_of(id_, self._settings.id_key)} if self._settings.id_key else {"id": id_}
 
     def _warn_if_nothing_matches(self, counts: DocumentCounts) -> None:
         if not self._n_unchecked:
@@ -149,7 +144,7 @@ class RowScorer:
             try:
                 self._document_counts.check(self._settings)
             except InvalidInputError as error:
-                warn(str(error))
+                warn(*error.args)
 
 
 def _check_row(name: str, row: object, *, may_be_mapping: bool) -> object:

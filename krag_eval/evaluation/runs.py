@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
-from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.checks import one_of
+from krag_eval._utils.errors import Argument, InvalidInputError, Parts, warn
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
-from krag_eval.datasets.by_query import check_queries
+from krag_eval.datasets.argument_order import gold_first
+from krag_eval.datasets.by_query import check_order, check_queries
 from krag_eval.datasets.question import settings_at
-from krag_eval.datasets.run import as_run, known
+from krag_eval.datasets.run import Rankings, as_run, known
 from krag_eval.documents.document import Document
-from krag_eval.documents.readers import OWN_ID, as_id
+from krag_eval.documents.readers import OWN_ID, IdKey, as_id, id_at, names_in
 from krag_eval.evaluation.pipeline import (
     EvaluationCallback,
     MetricFunction,
@@ -34,8 +36,9 @@ from krag_eval.evaluation.sessions import (
     judge_sessions,
     refuse_metrics_of_rankings,
 )
+from krag_eval.evaluation.ties import TIES
 from krag_eval.matching.fronts import DOCUMENT_IDS, NO_LISTS, NOTHING_RETRIEVED_YET
-from krag_eval.matching.settings import ScoringSettings, make_settings
+from krag_eval.matching.settings import ScoringSettings, check_key, make_settings
 from krag_eval.metrics import Metric
 from krag_eval.metrics.hit_rate import hit_rate
 from krag_eval.metrics.judgments import CutOff, Judgments
@@ -51,13 +54,14 @@ NOTHING_YET = Run.of("nothing yet", [])
 """A run to try settings on; that it is empty is no reason to warn."""
 
 
+@gold_first()
 def evaluate_run(
     evalset: object,
-    run: object,
+    run: Rankings,
     k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     level: str = "chunk",
-    doc_key: str = DOC_KEY,
+    doc_key: IdKey = DOC_KEY,
     proxy: bool = False,
     metrics: str | Sequence[str | MetricFunction] | None = None,
     callbacks: Sequence[EvaluationCallback] = (),
@@ -65,6 +69,7 @@ def evaluate_run(
     n_jobs: int = 1,
     intervals: bool | float = False,
     cluster: Clusters = None,
+    ties: str = "given",
     **settings: Unpack[ScoringSettings],
 ) -> EvaluationResult:
     """Score what a retriever returned for an evaluation set.
@@ -93,6 +98,7 @@ def evaluate_run(
         intervals: Give every value its 95 % interval, as `evaluate` does.
         cluster: What makes questions depend on each other, for the intervals: a field of the questions or a key of
             their metadata, `"gold"`, or labels, as in `compare`.
+        ties: As for `evaluate`: `"bounds"` gives the range that equal scores leave to each metric.
         **settings: The scoring settings that `evaluate` takes; `match_method` is `"id"` by default.
 
     Raises:
@@ -107,9 +113,11 @@ def evaluate_run(
     """
     questions = as_evalset(evalset)
     if not isinstance(run, Run):
+        check_order(evalset, run)
         run = as_run(run)
         check_queries(questions.ids, run.rows, "run", "evalset")
         run = replace(run, rows={query: run.rows[query] for query in questions.ids if query in run.rows})
+    doc_key = check_key("doc_key", doc_key) or DOC_KEY
     checked = make_settings(**settings_at(level, doc_key, settings))
     check_callbacks(callbacks)
     if intervals is not False:
@@ -123,7 +131,7 @@ def evaluate_run(
     wants_doc_hit = None if metrics is None else DOC_HIT in asked.by_name
     rankings = run.rankings(questions, of_sessions=True)
     if checked.uses_ids and checked.id_key not in (None, OWN_ID):
-        _check_recorded(run, rankings, str(checked.id_key))
+        _check_recorded(run, rankings, checked.id_key)
     gold = questions.gold(level, doc_key)
     parts = [f"level:{level}"] if level == "document" else []
     cut_offs, chosen = choose_metrics(asked.without(DOC_HIT), checked, k, of_run=True)
@@ -138,8 +146,9 @@ def evaluate_run(
         if by_document is None and (proxy or wants_doc_hit):
             raise InvalidInputError(
                 f"`doc_hit` needs document ids on both sides: gold_doc_ids, or {doc_key!r} in the metadata of gold "
-                f"documents; and {doc_key!r} in the metadata of retrieved documents. Add them, or pass their key "
-                "as `doc_key`."
+                f"documents; and {doc_key!r} in the metadata of retrieved documents. Add them, or pass their key as ",
+                Argument("doc_key"),
+                ".",
             )
         if by_document is not None and wants_doc_hit is not False:
             table[DOC_HIT] = replace(_doc_hit(by_document), cut_offs=asked.by_name.get(DOC_HIT))
@@ -150,25 +159,36 @@ def evaluate_run(
                 table["recall"] = replace(_recall_or_doc_hit(by_document, unjudged), cut_offs=at)
     elif proxy or wants_doc_hit:
         raise InvalidInputError(
-            "`proxy` and `doc_hit` need level='chunk'. At level='document', use `hit_rate` instead of `doc_hit`."
+            "`proxy` and `doc_hit` need ",
+            Argument("level", "chunk"),
+            ". At ",
+            Argument("level", "document"),
+            ", use `hit_rate` instead of `doc_hit`.",
         )
     else:
         if checked.id_key != doc_key:
             raise InvalidInputError(
-                f"At level='document', ids are read under the metadata key `doc_key`, here {doc_key!r:.60}; got "
-                f"id_key={checked.id_key!r:.60}. If that is the key of document ids, pass it as `doc_key`."
+                "At ",
+                Argument("level", "document"),
+                ", ids are read under the metadata key ",
+                Argument("doc_key"),
+                f", here {doc_key!r:.60}; got ",
+                Argument("id_key", checked.id_key),
+                ". If that is the key of document ids, pass it as ",
+                Argument("doc_key"),
+                ".",
             )
         _check_document_ids(rankings, doc_key)
     front = NOTHING_RETRIEVED_YET if run is NOTHING_YET else DOCUMENT_IDS if level == "document" else NO_LISTS
     elsewhere = None if DOC_HIT in table else _gold_elsewhere(questions, gold, level, rankings)
     try:
-        judged = match_and_judge(gold, rankings, checked, n_jobs=n_jobs, front=front)
+        judged = match_and_judge(gold, rankings, checked, n_jobs=n_jobs, front=front, query_ids=questions.ids)
     except InvalidInputError:
         if elsewhere is None:
             raise
-        raise InvalidInputError(elsewhere) from None
+        raise InvalidInputError(*elsewhere) from None
     if elsewhere is not None:
-        warn(elsewhere)
+        warn(*elsewhere)
     sessions = None
     if run.has_sessions or any(metric.reads_sessions for metric in table.values()):
         sessions = judge_sessions(gold, [run.rows.get(query) for query in questions.ids], checked)
@@ -190,6 +210,7 @@ def evaluate_run(
         intervals=intervals,
         clusters=(cluster, questions, doc_key),
         sessions=sessions if run.has_sessions else None,
+        ties=ties if one_of("ties", ties, TIES) == "bounds" or checked.uses_ids else None,
     )
 
 
@@ -198,11 +219,11 @@ def _found(rankings: Sequence[Any]) -> Iterator[Any]:
     return chain.from_iterable(ranking for ranking in rankings if not isinstance(ranking, Exception))
 
 
-def _check_recorded(run: Run, rankings: Sequence[Any], key: str) -> None:
+def _check_recorded(run: Run, rankings: Sequence[Any], key: IdKey) -> None:
     """Refuse a run that was recorded without the metadata under which the ids are read."""
     kept = run.recorded.get("metadata", "all")
     found = list(_found(rankings))
-    if kept != "all" and found and not any(key in document.metadata for document in found):
+    if kept != "all" and found and not any(names_in(key) & document.metadata.keys() for document in found):
         raise InvalidInputError(
             f"The run {run.name!r:.60} was recorded with metadata={kept!r:.20}, and none of its documents has the key "
             f"{key!r:.60}, under which their ids are read. Ask the retriever again with metadata='all', or score the "
@@ -212,7 +233,7 @@ def _check_recorded(run: Run, rankings: Sequence[Any], key: str) -> None:
 
 def _gold_elsewhere(
     questions: EvalSet, gold: Sequence[Sequence[object]], level: str, rankings: Sequence[Any]
-) -> str | None:
+) -> Parts | None:
     """Return what to say where all gold is known at the other level, so that nothing can be scored at this one."""
     n_other = 0 if any(gold) else sum(not question.is_negative for question in questions)
     if not n_other:
@@ -220,38 +241,45 @@ def _gold_elsewhere(
     other = "document" if level == "chunk" else "chunk"
     known, unknown = ("documents", "chunks") if level == "chunk" else ("chunks", "documents")
     key = find_doc_key(questions, _found(rankings[:_SAMPLE])) if level == "chunk" else None
-    return (
-        f"The set has gold {known} but no gold {unknown}, so all {n_other} questions with gold are undefined at "
-        f"{level} level. Score with level={other!r}{f' and doc_key={key!r}' if key not in (None, DOC_KEY) else ''}."
-    )
+    undefined = f"all {n_other} questions with gold are undefined at {level} level"
+    said = f"The set has gold {known} but no gold {unknown}, so {undefined}. Score with "
+    with_key = () if key in (None, DOC_KEY) else (" and ", Argument("doc_key", key))
+    return said, Argument("level", other), *with_key, "."
 
 
 def find_doc_key(questions: EvalSet, found: Iterable[Document]) -> str | None:
-    """Return the metadata key under which most of these documents have ids of gold documents; None if none has."""
-    wanted = {doc_id for question in questions for doc_id in question.gold_doc_ids}
-    keys = Counter(key for document in found for key, value in document.metadata.items() if as_id(value) in wanted)
-    return next((key for key, _ in keys.most_common(1)), None)
+    """Return the metadata key under which most of these documents have ids of gold documents; None if none has.
+
+    It is `.id` where no key has them, and documents have them as their own ids.
+    """
+    wanted, listed = {doc_id for question in questions for doc_id in question.gold_doc_ids}, list(found)
+    keys = Counter(key for document in listed for key, value in document.metadata.items() if as_id(value) in wanted)
+    own = OWN_ID if any(document.id in wanted for document in listed) else None
+    return next((key for key, _ in keys.most_common(1)), own)
 
 
-def _check_document_ids(rankings: Sequence[Any], doc_key: str) -> None:
+def _check_document_ids(rankings: Sequence[Any], doc_key: IdKey) -> None:
     """Refuse rankings of which not one document carries the id of its source document, and say what they carry."""
     keys: dict[str, None] = {}
     for document in _found(rankings):
-        if as_id(document.metadata.get(doc_key)) is not None:
+        if id_at(document.metadata, doc_key) is not None:
             return
         keys |= dict.fromkeys(map(str, document.metadata))
     if keys:
         raise InvalidInputError(
-            f"No document of `predicted` has an id under the metadata key {doc_key!r}, which level='document' "
-            f"compares. Their metadata has the keys: {', '.join(keys)!s:.300}. If one of them holds the ids of the "
-            "documents, pass it as `doc_key`."
+            f"No retrieved document has an id under the metadata key {doc_key!r}, which ",
+            Argument("level", "document"),
+            f" compares. Their metadata has the keys: {', '.join(keys)!s:.300}. If one of them holds the ids of the "
+            "documents, pass it as ",
+            Argument("doc_key"),
+            ".",
         )
 
 
-def _judge_documents(questions: EvalSet, rankings: Sequence[Any], doc_key: str) -> Judgments | None:
+def _judge_documents(questions: EvalSet, rankings: Sequence[Any], doc_key: IdKey) -> Judgments | None:
     """Return the judgments at document level; None where a side has no document ids."""
     gold = questions.gold("document", doc_key)
-    if not any(gold) or all(as_id(document.metadata.get(doc_key)) is None for document in _found(rankings)):
+    if not any(gold) or all(id_at(document.metadata, doc_key) is None for document in _found(rankings)):
         return None
     return judge_batch(gold, rankings, make_settings(match_method="id", id_key=doc_key)).judgments
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval.datasets.run import RunRow
+from krag_eval.datasets.run import FLATTEN, RunRow
 from krag_eval.datasets.sessions import Search
 from krag_eval.evaluation.pipeline import MetricsByName, columns_of, judge_batch
 from krag_eval.matching.settings import Settings
@@ -126,7 +126,8 @@ def refuse_metrics_of_rankings(metrics: Mapping[str, Metric], name: str, *furthe
         raise InvalidInputError(
             f"The run {name!r:.60} has sessions of several searches, and {', '.join(of_rankings)} "
             f"{'scores' if len(of_rankings) == 1 else 'score'} one ranking. Use metrics of sessions, such as "
-            '`session_recall`, or score one ranking per question: `run.flatten("first")`, "last" or "concatenated".'
+            "`session_recall`, or score one ranking per question: ",
+            *FLATTEN,
         )
 
 

@@ -10,8 +10,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import Unpack
 
-from krag_eval._utils.checks import check_count, describe_type
-from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.checks import check_count
+from krag_eval._utils.errors import InvalidInputError, describe_type, warn
+from krag_eval.evaluation.detail import Detail
 from krag_eval.evaluation.pipeline import (
     CallbackRunner,
     EvaluationCallback,
@@ -24,7 +25,7 @@ from krag_eval.evaluation.pipeline import (
     signature_of,
     with_needs,
 )
-from krag_eval.evaluation.results import Detail, EvaluationResult, QueryResult
+from krag_eval.evaluation.results import EvaluationResult, QueryResult
 from krag_eval.matching.fronts import NO_LISTS
 from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
@@ -183,7 +184,7 @@ class Scorer:
             try:
                 self.check()
             except InvalidInputError as error:
-                warn(str(error))
+                warn(*error.args)
         tally = Tally.of(self.keys, self._cut_offs)
         tally.merge(self._tally)
         errors = copy.deepcopy(self._errors)  # which later ones do not reach

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
-from krag_eval._utils.checks import as_number, check_threshold, describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, RetrieverError, show
+from krag_eval._utils.checks import as_number, check_number, one_of
+from krag_eval._utils.errors import InvalidInputError, RetrieverError, refuse
 from krag_eval._utils.formatting import format_value
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import data_frame, plain_fields
@@ -45,7 +45,7 @@ from krag_eval.matching.settings import (
 )
 from krag_eval.metrics.judgments import judge
 from krag_eval.statistics.bootstrap import binomial_interval
-from krag_eval.statistics.checks import check_share, need_scipy
+from krag_eval.statistics.checks import check_confidence, need_scipy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,7 +156,7 @@ def sweep(
             f"match_method={given['match_method']!r:.60} has no threshold to sweep. "
             f"Use one of {', '.join(THRESHOLD_METHODS)}, alone or in a list."
         )
-    in_use = check_threshold(USUAL_THRESHOLDS[swept[0]] if in_use is None else in_use, "in_use")
+    in_use = check_number("in_use", USUAL_THRESHOLDS[swept[0]] if in_use is None else in_use, least=0, most=1)
     chosen = _check_thresholds(thresholds, in_use)
     lowest = make_settings(threshold=chosen[0], **given)
     cut_offs, table = choose_metrics(metrics, lowest, k)
@@ -182,9 +182,9 @@ def sweep(
 
 def _check_thresholds(thresholds: object, in_use: float) -> tuple[float, ...]:
     if isinstance(thresholds, (str, bytes)) or not isinstance(thresholds, Sequence) or not thresholds:
-        raise InvalidInputError(f"`thresholds` must be a list of numbers from 0 to 1, got {show(thresholds)}.")
+        refuse("thresholds", "a list of numbers from 0 to 1", thresholds)
     around = [in_use, max(0.0, round(in_use - FRAGILE_DISTANCE, 12)), min(1.0, round(in_use + FRAGILE_DISTANCE, 12))]
-    return tuple(sorted({*(check_threshold(t, "thresholds") for t in thresholds), *around}))
+    return tuple(sorted({*(check_number("thresholds", t, least=0, most=1) for t in thresholds), *around}))
 
 
 def _at_least(found: Found, threshold: float) -> Found:
@@ -273,7 +273,7 @@ def calibrate(
     Args:
         labelled_pairs: Triples (gold document, retrieved document, whether they match), drawn as pairs will come.
         precision: The share of matching pairs that have to be right, between 0 and 1.
-        method: `"rouge1"`, `"rouge2"`, `"rougeL"`, or `"embedding"` with a model as `embeddings`.
+        method: `"rouge1"` to `"rouge9"`, `"rougeL"`, `"rougeLsum"`, or `"embedding"` with a model as `embeddings`.
         confidence: How surely the threshold reaches the precision, between 0 and 1.
         tokenizer: As for `evaluate`.
         **settings: The further scoring settings of `evaluate`, such as `rouge_measure`.
@@ -294,13 +294,9 @@ def calibrate(
     from scipy.special import betaincinv
 
     one_of("method", method, THRESHOLD_METHODS)
-    target = check_threshold(precision, "precision")
-    if not 0 < target < 1:
-        raise InvalidInputError(
-            f"`precision` must lie between 0 and 1, got {show(precision)}: no number of pairs shows that all match. "
-            "Give a share such as 0.95."
-        )
-    confidence = check_share("confidence", confidence)
+    cure = "No number of pairs shows that all match. Give a share such as 0.95."
+    target = check_number("precision", precision, cure, above=0, below=1)
+    confidence = check_confidence(confidence)
     gold, retrieved, labels = _columns(labelled_pairs)
     scoring = make_settings(match_method=method, threshold=0.0, tokenizer=tokenizer, **settings)
     batch = read_batch(gold, retrieved, scoring)
@@ -331,15 +327,13 @@ def calibrate(
 
 def _columns(pairs: object) -> tuple[list[list[object]], list[list[object]], BoolArray]:
     if isinstance(pairs, (str, bytes)) or not isinstance(pairs, Iterable):
-        raise InvalidInputError(f"`labelled_pairs` is {describe_type(pairs)}. It must be a list of triples.")
+        refuse("labelled_pairs", "a list of triples", pairs)
     gold: list[list[object]] = []
     retrieved: list[list[object]] = []
     labels: list[bool] = []
     for number, pair in enumerate(pairs):
         if not isinstance(pair, (tuple, list)) or len(pair) != 3 or not isinstance(pair[2], (bool, np.bool_)):
-            raise InvalidInputError(
-                f"`labelled_pairs[{number}]` is {pair!r:.80}. It must be (gold, retrieved, True or False)."
-            )
+            refuse(f"labelled_pairs[{number}]", "(gold, retrieved, True or False)", pair)
         gold.append([pair[0]])
         retrieved.append([pair[1]])
         labels.append(bool(pair[2]))
@@ -487,8 +481,8 @@ def _check(thresholds: object, scores: Sequence[float]) -> list[float]:
     if thresholds is None:
         return sorted({float(q) for q in np.quantile(scores, np.linspace(0, 1, _N_POINTS))}) if scores else [0.0]
     if isinstance(thresholds, (str, bytes)) or not isinstance(thresholds, Sequence) or not thresholds:
-        raise InvalidInputError(f"`thresholds` must be a list of scores, got {show(thresholds)}.")
+        refuse("thresholds", "a list of scores", thresholds)
     numbers = [as_number(threshold) for threshold in thresholds]
     if any(number is None or not math.isfinite(number) for number in numbers):
-        raise InvalidInputError(f"`thresholds` must hold finite numbers, got {show(thresholds)}.")
+        refuse("thresholds", "a list of finite numbers", thresholds)
     return sorted({number for number in numbers if number is not None})

@@ -6,10 +6,10 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._utils.errors import needing
+from krag_eval._utils.errors import Argument, InvalidInputError, needing
 from krag_eval.datasets.question import alternatives_in
 from krag_eval.evaluation.charts import new_figure, show
-from krag_eval.evaluation.krag import KRAG_METRICS, krag_keys
+from krag_eval.evaluation.krag import KRAG_METRICS, check_options, krag_keys
 from krag_eval.krag import load_class
 from krag_eval.krag.document import Document
 from krag_eval.krag.evaluators import (
@@ -96,7 +96,7 @@ def evaluate_retrieval_at_K(  # noqa: N802 - krag's name
         k: The cut-off.
         retrievers: The retrievers by name.
         ensemble: Whether to add LangChain's `EnsembleRetriever` of all of them, as `"Ensemble"`.
-        rouge_method: `"rouge1"`, `"rouge2"` or `"rougeL"`; without one, texts must be equal.
+        rouge_method: `"rouge1"` to `"rouge9"`, `"rougeL"` or `"rougeLsum"`; without one, texts must be equal.
         threshold: The ROUGE from which two texts match.
         ensemble_weights: The weights of the ensemble; by default they are equal.
         averaging_method: Which of the micro and macro values the tables have.
@@ -106,6 +106,8 @@ def evaluate_retrieval_at_K(  # noqa: N802 - krag's name
     Returns:
         The means, with one row per retriever, and the values, with one row per question and retriever.
     """
+    if options.get("relevance_level") is not None:
+        raise InvalidInputError(Argument("relevance_level"), " has no place in krag's columns. Leave it out.")
     with needing("evaluate_retrieval_at_K", "pandas", "pandas"):
         import pandas as pd
     asked = {name: setup_retriever(retriever, k) for name, retriever in retrievers.items()}
@@ -118,7 +120,7 @@ def evaluate_retrieval_at_K(  # noqa: N802 - krag's name
     scores = evaluate_retrievers(df_qa_test, asked, k, **{**settings, **options})
     kept = [result.detail for result in scores.results.values() if result.detail is not None]
     any(warn_where_krag_would_match(one.batch, one.matches) for one in kept)  # the first warning is enough
-    keys = krag_keys(KRAG_METRICS, AveragingMethod(averaging_method), MatchingCriteria(matching_criteria))
+    keys = krag_keys(KRAG_METRICS, *check_options(averaging_method, matching_criteria))
     columns = {f"{name}@{k}": f"{ours}@{k}" for name, ours in keys.items()}
     of_mean = {name: scores.means[ours] for name, ours in columns.items()}
     # One question has no micro value of its own: it is its only value.

@@ -21,9 +21,9 @@ from krag_eval._utils.objects import ComparedByFields, cached_property
 from krag_eval.documents.columns import MISSING, Side, runs
 from krag_eval.documents.document import DOC_KEY
 from krag_eval.documents.text import forms_of
-from krag_eval.matching.overlap import UNIT_OF, Sketches, sketch
+from krag_eval.matching.overlap import BY_LINE, UNIT_OF, Sketches, sketch
 from krag_eval.matching.settings import Settings
-from krag_eval.matching.tokens import CHEAP_TOKENIZERS, KeptTokens, TokenTable
+from krag_eval.matching.tokens import CHEAP_TOKENIZERS, ByLine, KeptTokens, TokenTable
 
 
 class Codes(NamedTuple):
@@ -244,13 +244,27 @@ class Batch:
         side, place = next((side, int(np.argmax(codes == text))) for side, codes in sides if (codes == text).any())
         return InvalidInputError(
             f"{side.place(place)}: its text of {length:,} characters is too long for the tokenizer, which gets at most "
-            f"{shown(name)}. {to_allow(name, length)}"
+            f"{shown(name)}. ",
+            *to_allow(name, length),
         )
 
     @cached_property
-    def sketches(self) -> dict[str, Sketches]:
+    def sketches(self) -> dict[int, Sketches]:
         """The sketches of each unique text, for the units that the methods count."""
-        return sketch(self.tokens, {UNIT_OF[method] for method in self.settings.methods if method in UNIT_OF})
+        units = {UNIT_OF[method] for method in self.settings.methods if method in UNIT_OF}
+        sketches = sketch(self.tokens, units - {BY_LINE}) if units != {BY_LINE} else {}
+        return sketches if BY_LINE not in units else sketches | {BY_LINE: sketch(self._line_tokens, [1])[1]}
+
+    @property
+    def _line_tokens(self) -> TokenTable:
+        """The tokens of each unique text, cut line by line; most tokenizers give the same for the whole text."""
+        tokenizer, whole = self.settings.load_tokenizer(), self.tokens
+        return whole if type(tokenizer) in CHEAP_TOKENIZERS else TokenTable(self.unique_texts, ByLine(tokenizer))
+
+    @cached_property
+    def kept_lines(self) -> KeptTokens:
+        """The tokens of lines, where a slow tokenizer makes them."""
+        return KeptTokens()
 
     @cached_property
     def ids(self) -> Codes:

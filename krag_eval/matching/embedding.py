@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray, IntArray
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import Argument, InvalidInputError
 from krag_eval.documents.columns import MISSING
 from krag_eval.documents.embeddings import EmbeddedTexts
 from krag_eval.matching.batch import Batch, Found
@@ -47,7 +47,9 @@ def only_alike(batch: Batch, found: Found, threshold: float) -> Found:
 def _model_of(batch: Batch) -> EmbeddedTexts:
     embedded = batch.settings.embedded
     if embedded is None:
-        raise InvalidInputError("No embedding model was given. Give `embeddings`, or match by another method.")
+        raise InvalidInputError(
+            "No embedding model was given. Give ", Argument("embeddings"), ", or match by another method."
+        )
     return embedded
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from krag_eval._utils.errors import Argument
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,16 +22,9 @@ class Front:
     expects_retrieved: bool = True
     names: Mapping[str, str] = field(default_factory=dict)
 
-    def in_its_names(self, advice: str) -> str:
-        """Return advice with the names of the call in place of those of `evaluate`."""
-        for name, own in self.names.items():
-            advice = re.sub(rf"\b{name}(?==)", own, advice)
-        return advice
-
-    def none_of(self, side: str) -> str:
-        """Return the beginning of a sentence about all documents of `actual` or of `predicted`."""
-        kind = "gold" if side == "actual" else "retrieved"
-        return f"No document of `{side}`" if self.has_lists else f"No {kind} document"
+    def argument(self, name: str, value: object) -> Argument:
+        """Return an argument of `evaluate` by its name in the call."""
+        return Argument(self.names.get(name, name), value)
 
     @property
     def has_doc_key(self) -> bool:

@@ -9,19 +9,20 @@ from typing import Any
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray, IntArray
-from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval._utils.errors import InvalidInputError, describe_type, show
 from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import Side, SideName
-from krag_eval.documents.readers import as_grade, as_id
+from krag_eval.documents.id_maps import IdMap, mapped
+from krag_eval.documents.readers import as_grade, as_id, nfc
 from krag_eval.matching.batch import Batch
 
 
 class IdSide(Side):
     """One side as lists of ids; a gold row may also be a mapping from id to grade."""
 
-    def __init__(self, name: SideName, rows: object, first_query: int = 0) -> None:
+    def __init__(self, name: SideName, rows: object, first_query: int | None = 0, id_map: IdMap | None = None) -> None:
         self.name = name
+        self._id_map = id_map
         self.first_query = first_query
         self.errors = {}
         self._grade_key = "grade"
@@ -63,7 +64,7 @@ class IdSide(Side):
         try:
             return as_grade(grade)
         except InvalidInputError as error:
-            raise InvalidInputError(f"{self.place(position)}: {error}") from None
+            raise error.at(self.place(position)) from None
 
     def _check_row(self, query: int, row: object) -> list[object]:
         if isinstance(row, Mapping) and self.name == "actual":
@@ -71,8 +72,7 @@ class IdSide(Side):
             return list(row)
         if isinstance(row, (str, bytes, Mapping)) or as_id(row) is not None:
             raise InvalidInputError(
-                f"`{self.name}[{query + self.first_query}]` is {describe_type(row)}, not a list of ids: "
-                "give one list for each query."
+                f"`{self._row(query)}` is {describe_type(row)}, not a list of ids: give one list for each query."
             )
         return list(super()._check_row(query, row))
 
@@ -80,11 +80,14 @@ class IdSide(Side):
         """Yield the ids of each query; values that are not strings are converted or refused."""
         for query, row in enumerate(self.rows):
             try:
-                "".join(row)  # the cheapest way to find out that all are strings
+                if not "".join(row).isascii():  # the cheapest way to find out that all are strings
+                    row = self.rows[query] = list(map(nfc, row))
             except TypeError:
                 row = self.rows[query] = [self.checked_id(query, rank, value) for rank, value in enumerate(row)]
             if self.name == "actual" and "" in row:
                 self.checked_id(query, row.index(""), "")
+            if self._id_map is not None:
+                row = self.rows[query] = mapped(row, self._id_map)
             yield row
 
     def check_missing_id(self, query: int, rank: int, value: object) -> None:
@@ -118,7 +121,7 @@ def with_documents(batch: Batch) -> Batch:
         return batch
     actual = [[{"id": id_} for id_ in row] for row in batch.actual.rows]
     predicted = [[{"id": id_} for id_ in row] for row in batch.predicted.rows]
-    keys = (batch.settings.id_key, batch.settings.grade_key)
-    gold = Side("actual", actual, *keys)
+    reading = {**batch.settings.reading, "id_map": None}  # the ids of the sides are mapped
+    gold = Side("actual", actual, **reading)
     gold.needs = batch.actual.needs
-    return Batch(gold, Side("predicted", predicted, *keys), batch.settings)
+    return Batch(gold, Side("predicted", predicted, **reading), batch.settings)

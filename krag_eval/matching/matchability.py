@@ -6,20 +6,20 @@ are warnings. One of these signs is looked for separately: gold ids that match o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, IntArray
-from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.errors import Argument, InvalidInputError, Parts, warn
 from krag_eval._utils.formatting import number_of
-from krag_eval._utils.serialization import read_list, read_record, read_whole, refuse
+from krag_eval._utils.serialization import read_integer, read_record
 from krag_eval.documents.columns import Side, SideName
 from krag_eval.documents.document import DOC_KEY
+from krag_eval.documents.id_maps import ID_MAPS, SIGNS, repairs, rough_forms
 from krag_eval.matching.batch import Batch, Codes, Matches, Places
 from krag_eval.matching.fronts import NO_LISTS, Front
 from krag_eval.matching.id_batch import IdSide
@@ -37,10 +37,11 @@ class SideCounts:
         with_text: The number of those with a text.
         with_place: The number of those whose place in a document is known.
         with_tokens: The number of those whose text has a token.
+        with_letters: The number of those whose text has a letter or digit; counted only in batches without any token.
         without_direction: The number of those whose text the embedding model turned into zeros.
+        with_negative_grade: The number of those with a grade below 0, of the gold side.
         without_any: The number of those that lack everything that the methods read; they never match.
-        ids: A few ids, for messages.
-        wordy_text: A text with a letter or digit, for messages.
+        ids: A few ids, for messages in the process that counted: they are not stored.
     """
 
     documents: int = 0
@@ -48,18 +49,22 @@ class SideCounts:
     with_text: int = 0
     with_place: int = 0
     with_tokens: int = 0
+    with_letters: int = 0
     without_direction: int = 0
+    with_negative_grade: int = 0
     without_any: int = 0
-    ids: list[str] = field(default_factory=list)
-    wordy_text: str | None = None
+    ids: list[str] = field(default_factory=list, compare=False, repr=False)
 
     @classmethod
     def of(cls, side: Side, batch: Batch) -> SideCounts:
         """Count one side of a batch."""
         n_documents, settings = int(side.offsets[-1]), batch.settings
-        if isinstance(side, IdSide):
-            return cls(n_documents, with_id=n_documents, ids=_first_ids(chain.from_iterable(side.rows)))
         counts = cls(n_documents)
+        if side.name == "actual":
+            counts.with_negative_grade = int((side.grades < 0).sum())
+        if isinstance(side, IdSide):
+            counts.with_id, counts.ids = n_documents, _first_ids(chain.from_iterable(side.rows))
+            return counts
         has_any = np.zeros(n_documents, dtype=bool)
         if settings.uses_ids:
             has_any |= side.has_id
@@ -78,7 +83,7 @@ class SideCounts:
             sketches = next(batch.sketches[UNIT_OF[method]] for method in settings.methods if method in ROUGE_METHODS)
             counts.with_tokens = int(sketches.has_tokens[_of(side, batch.texts)].sum())
             if not counts.with_tokens:
-                counts.wordy_text = next((t for t in side.texts if t and any(map(str.isalnum, t))), None)
+                counts.with_letters = sum(any(map(str.isalnum, text)) for text in side.texts if text)
         if settings.embedded is not None:
             has_none = np.append(settings.embedded.have_no_direction(batch.unique_texts), False)
             counts.without_direction = int(has_none[_of(side, batch.texts)].sum())  # no text: code -1
@@ -89,11 +94,10 @@ class SideCounts:
         for name in _COUNTS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.ids = self.ids or other.ids
-        self.wordy_text = self.wordy_text or other.wordy_text
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as JSON can hold them."""
-        return asdict(self)
+        return {name: getattr(self, name) for name in _COUNTS}
 
     @classmethod
     def from_dict(cls, record: object) -> SideCounts:
@@ -102,13 +106,9 @@ class SideCounts:
         Raises:
             InvalidInputError: It is something else.
         """
-        read = dict(read_record(record, "SideCounts", [field.name for field in fields(cls)]))
-        ids, text = read_list(read.pop("ids"), "SideCounts.ids"), read.pop("wordy_text")
-        for value in (*ids, text or ""):
-            if not isinstance(value, str):
-                refuse("SideCounts.ids", "a list of strings, and `wordy_text` a string or null", value)
-        counts = {name: read_whole(value, f"SideCounts.{name}") for name, value in read.items()}
-        return cls(**counts, ids=list(ids), wordy_text=text)
+        read = read_record(record, "SideCounts", _COUNTS)
+        counts: dict[str, Any] = {name: read_integer(value, f"SideCounts.{name}") for name, value in read.items()}
+        return cls(**counts)
 
 
 _COUNTS = [field.name for field in fields(SideCounts) if field.type == "int"]
@@ -116,13 +116,17 @@ _COUNTS = [field.name for field in fields(SideCounts) if field.type == "int"]
 
 @dataclass(slots=True)
 class DocumentCounts:
-    """What the documents of both sides have, and, while nothing matches, a sample of them.
+    """What the documents of both sides have.
+
+    Only the counts are stored and sent to other processes, never a document. While nothing matches, the process that
+    counts keeps a sample for its warning.
 
     Attributes:
         sides: The counts of each side.
         matched_by_id: The number of pairs with the same id.
         matched: The number of pairs that match.
         asked: The number of queries with gold documents.
+        compared: The number of queries with documents on both sides.
         failed: The number of queries whose retriever raised.
         first_error: What the first of these raised.
         sample: Queries among which nothing matches, as `remedies.sample_of` returns them.
@@ -133,10 +137,14 @@ class DocumentCounts:
     matched_by_id: int = 0
     matched: int = 0
     asked: int = 0
+    compared: int = 0
     failed: int = 0
-    first_error: str | None = None
-    sample: list[Any] = field(default_factory=list)
-    untried: Batch | None = field(default=None, repr=False)
+    first_error: str | None = field(default=None, compare=False, repr=False)
+    sample: list[Any] = field(default_factory=list, compare=False, repr=False)
+    untried: Batch | None = field(default=None, compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DocumentCounts.from_dict, (self.to_dict(),)
 
     @classmethod
     def empty(cls) -> DocumentCounts:
@@ -152,6 +160,7 @@ class DocumentCounts:
             sum(n for n, method in zip(matches.n_found, matches.methods, strict=True) if method == "id"),
             len(matches.actual),
             int(np.count_nonzero(batch.actual.sizes)),
+            int(np.count_nonzero((batch.actual.sizes > 0) & (batch.predicted.sizes > 0))),
             len(errors),
             next(iter(errors.values()), None),
             untried=None if len(matches.actual) else batch,
@@ -186,16 +195,8 @@ class DocumentCounts:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as JSON can hold them."""
-        sample = self._sampled()
-        if sample:
-            from krag_eval.matching.remedies import to_lists
-
-            sample = to_lists(sample)
-        return {
-            **{name: side.to_dict() for name, side in self.sides.items()},
-            **{name: getattr(self, name) for name in (*_SUMS, "first_error")},
-            "sample": sample,
-        }
+        sides: dict[str, Any] = {name: side.to_dict() for name, side in self.sides.items()}
+        return sides | {name: getattr(self, name) for name in _SUMS}
 
     @classmethod
     def from_dict(cls, record: object) -> DocumentCounts:
@@ -204,19 +205,10 @@ class DocumentCounts:
         Raises:
             InvalidInputError: It is something else.
         """
-        read = read_record(record, "DocumentCounts", ["actual", "predicted", *_SUMS, "first_error", "sample"])
-        if not isinstance(read["first_error"], str | None):
-            refuse("DocumentCounts.first_error", "a string or null", read["first_error"])
-        sample = read_list(read["sample"], "DocumentCounts.sample")
-        if sample:
-            from krag_eval.matching.remedies import from_lists
-
-            sample = from_lists(sample)
+        read = read_record(record, "DocumentCounts", ["actual", "predicted", *_SUMS])
         actual, predicted = (SideCounts.from_dict(read[side]) for side in ("actual", "predicted"))
-        counts = cls({"actual": actual, "predicted": predicted}, first_error=read["first_error"], sample=sample)
-        for name in _SUMS:
-            setattr(counts, name, read_whole(read[name], f"DocumentCounts.{name}"))
-        return counts
+        counts: dict[str, Any] = {name: read_integer(read[name], f"DocumentCounts.{name}") for name in _SUMS}
+        return cls({"actual": actual, "predicted": predicted}, **counts)
 
     def check(self, settings: Settings, front: Front = NO_LISTS) -> None:
         """Refuse documents that can never match, and warn if nothing matches or something looks wrong.
@@ -231,23 +223,32 @@ class DocumentCounts:
         """
         self.refuse_unmatchable(settings, front)
         actual, predicted = self.sides["actual"], self.sides["predicted"]
+        if actual.with_negative_grade * 2 > actual.documents:
+            warn(
+                f"{actual.with_negative_grade:,} of {number_of(actual.documents, 'gold document')} have a grade below "
+                "0, which means that nobody judged them: they are no gold. If these numbers are scores of a retriever, "
+                "they belong to the retrieved documents."
+            )
         if actual.documents and not predicted.documents and front.expects_retrieved:
             self._warn_of_nothing_retrieved()
         if not actual.documents or not predicted.documents:
             return
         if settings.uses_spans:
             if not self.matched:
-                warn(_NO_SPAN_MATCHES)
+                warn(*_NO_SPAN_MATCHES)
             return
         if self._warn_of_unreadable_texts(settings):
             return
         if not self.matched:
-            warn(f"{self._both_sides(settings)} {self._suggest(settings, front) or _NEVER_TOGETHER}")
-        elif settings.uses_ids and actual.ids and predicted.ids and not self.matched_by_id:
+            cure = _COMPARE_SOME if self.compared else _NEVER_TOGETHER
+            warn(f"{self._both_sides(settings)} ", *(self._suggest(settings, front) or [cure]))
+        elif settings.uses_ids and actual.with_id and predicted.with_id and not self.matched_by_id:
+            looks = f"Gold ids look like {_list(actual.ids)}, retrieved ids like {_list(predicted.ids)}; all"
             warn(
-                f"Not one id matches. Gold ids look like {_list(actual.ids)}, retrieved ids like "
-                f"{_list(predicted.ids)}; all matches are by text. If the ids that should match are in the metadata, "
-                "name their key with `id_key`."
+                f"Not one id matches. {looks if actual.ids and predicted.ids else 'All'} matches are by text. If the "
+                "ids that should match are in the metadata, name their key with ",
+                Argument("id_key"),
+                ".",
             )
 
     def refuse_unmatchable(self, settings: Settings, front: Front = NO_LISTS) -> None:
@@ -258,21 +259,22 @@ class DocumentCounts:
         """
         for name, side in self.sides.items():
             if side.documents and side.without_any == side.documents:
-                raise InvalidInputError(_all_lack(front.none_of(name), settings, self._suggest(settings, front)))
+                raise InvalidInputError(*_all_lack(_KINDS[name], settings, front, self._suggest(settings, front)))
         actual, predicted = self.sides["actual"], self.sides["predicted"]
         if settings.uses_spans or not actual.documents or not predicted.documents:
             return
         if not min(actual.with_id, predicted.with_id) and not min(actual.with_text, predicted.with_text):
             raise InvalidInputError(
-                f"The documents of `actual` have only {_has(actual)} and those of `predicted` only {_has(predicted)}, "
-                f"so match_method={'+'.join(settings.methods)!r} can match none. "
-                f"{self._suggest(settings, front) or 'Give both sides the same.'}"
+                f"The gold documents have only {_has(actual)} and the retrieved documents only {_has(predicted)}, so ",
+                settings.method_argument,
+                " can match none. ",
+                *(self._suggest(settings, front) or ["Give both sides the same."]),
             )
 
-    def _suggest(self, settings: Settings, front: Front) -> str:
-        """Return sentences that say what would match; empty if no query has documents on both sides."""
+    def _suggest(self, settings: Settings, front: Front) -> Parts:
+        """Return sentences that say what would match; empty if there is no sample."""
         if not self._sampled():
-            return ""
+            return ()
         from krag_eval.matching.remedies import suggest
 
         return suggest(self.sample, settings, n_queries=self.asked, front=front)
@@ -291,6 +293,11 @@ class DocumentCounts:
         described = ", ".join(looks)
         return f"Not one {what} matches." + (f" {described[0].upper()}{described[1:]}." if described else "")
 
+    def _for_example(self, name: SideName) -> str:
+        """Return the end of a sentence on texts that have letters, with one of them."""
+        texts = (seen.text or "" for row in self._sampled() for seen in row[name == "predicted"])
+        return next((f"; one is {text[:40]!r}" for text in texts if any(map(str.isalnum, text))), "")
+
     def _warn_of_nothing_retrieved(self) -> None:
         queries = number_of(self.asked, "query")
         why = (
@@ -307,28 +314,33 @@ class DocumentCounts:
         """Warn of texts of which the tokenizer or the model makes nothing; return whether that is why none matches."""
         warned = False
         for name, side in self.sides.items():
-            if settings.uses_rouge and not side.with_tokens and side.wordy_text is not None:
+            if settings.uses_rouge and not side.with_tokens and side.with_letters:
                 warned = not self.matched
                 warn(
-                    f"Not one text of `{name}` has a token that ROUGE could count; one is {side.wordy_text[:40]!r}. "
-                    'The tokenizer does not know this script. Use tokenizer="words".'
+                    f"Not one {_KINDS[name]} text has a token that ROUGE could count{self._for_example(name)}. "
+                    "The tokenizer does not know this script. Use ",
+                    Argument("tokenizer", "words"),
+                    ".",
                 )
             if side.without_direction:
                 warned = warned or (not self.matched and side.without_direction == side.documents)
                 warn(
                     f"The embedding model returned a vector of zeros for {side.without_direction} of {side.documents} "
-                    f"documents of `{name}`. They are similar to nothing. See whether it knows their language."
+                    f"{_KINDS[name]} documents. They are similar to nothing. See whether it knows their language."
                 )
         return warned
 
 
-_SUMS = ("matched_by_id", "matched", "asked", "failed")
+_KINDS = {"actual": "gold", "predicted": "retrieved"}
+_SUMS = ("matched_by_id", "matched", "asked", "compared", "failed")
 # After so many queries without a match a longer sample would show nothing else.
 _ASKED_AT_MOST = 800
-_NO_SPAN_MATCHES = (
-    "No retrieved chunk overlaps a gold span enough to match. See whether the document ids of both sides are the same "
-    "(`id_key` names their key) and whether both count characters of the same texts."
+_NO_SPAN_MATCHES: Parts = (
+    "No retrieved chunk overlaps a gold span enough to match. See whether both sides name documents by the same ids (",
+    Argument("id_key"),
+    " names their key) and count characters of the same texts.",
 )
+_COMPARE_SOME = "Score some of these queries with `evaluate`: its warning shows what would match."
 _NEVER_TOGETHER = "No query with gold documents has retrieved any: see whether both sides have the same queries."
 
 
@@ -374,66 +386,72 @@ def _has(side: SideCounts) -> str:
     return "ids" if side.with_id else "texts"
 
 
-def _all_lack(no_document: str, settings: Settings, suggestion: str) -> str:
+def _all_lack(kind: str, settings: Settings, front: Front, suggestion: Parts) -> Parts:
     if settings.uses_spans:
         return (
-            f"{no_document} says its place in a document: the document's id under {settings.id_key or DOC_KEY!r}, and "
-            "`start` and `end`, `start_index`, `start_char_idx` or `split_idx_start`. Let the splitter write these; "
-            "where the setting `corpus` has the documents, chunks are found by their texts, and `reanchor` makes spans "
-            "of gold passages."
+            f"No {kind} document says its place in a document: the id of that under {settings.id_key or DOC_KEY!r}, ",
+            "and `start` and `end`, `start_index`, `start_char_idx` or `split_idx_start`. Let the splitter write ",
+            "them; where the setting ",
+            Argument("corpus"),
+            " has the documents, chunks are found by their texts, and `reanchor` makes spans of gold passages.",
         )
     reads = " nor ".join(["an id"] * settings.uses_ids + ["a text"] * settings.uses_texts)
     where = f" under the metadata key {settings.id_key!r}" if settings.id_key and settings.uses_ids else ""
-    cure = (
-        'If they are texts, match_method="containment" finds them in longer texts too, and match_method="text" only '
-        'equal ones. If the strings are ids, write {"id": ...} for each, or call `evaluate_ids`.'
-        if settings.uses_ids
-        else 'Match by id instead, with match_method="id", or give the documents their texts.'
+    cure: Parts = (
+        "If they are texts, ",
+        Argument("match_method", "containment"),
+        " finds them in longer texts too, and ",
+        Argument("match_method", "text"),
+        ' only equal ones. If the strings are ids, write {"id": ...} for each',
+        ", or call `evaluate_ids`." if front.has_lists else ".",
     )
-    method = "+".join(settings.methods)
-    return f"{no_document} has {reads}{where}, which match_method={method!r} reads. {suggestion or cure}"
+    if not settings.uses_ids:
+        cure = ("Match by id instead, with ", Argument("match_method", "id"), ", or give the documents their texts.")
+    return (
+        f"No {kind} document has {reads}{where}, which ",
+        settings.method_argument,
+        " reads. ",
+        *(suggestion or cure),
+    )
 
 
 # No more is looked at: ids that are spelled wrongly are so early and often.
 MOST_GOLD, MOST_RETRIEVED = 10_000, 10_000
-_NAMED = 3
-_LEADING_ZEROS = re.compile(r"(?<![0-9])0+(?=[0-9])")
+_ENOUGH_QUERIES, _ENOUGH_SHARE = 3, 0.02
 
 
-def _plain(ids: Sequence[str]) -> list[str]:
-    """Return the ids without surrounding white space, without leading zeros in their numbers, and without case.
-
-    >>> _plain([" doc007", "DOC7", "2024-01-0", "0"])
-    ['doc7', 'doc7', '2024-1-0', '0']
-    """
-    # One pass over one text takes a third of the time of one call per id.
-    stripped = [one.strip() for one in ids]
-    joined = _LEADING_ZEROS.sub("", "\n".join(stripped).casefold()).split("\n")
-    return joined if len(joined) == len(stripped) else [_LEADING_ZEROS.sub("", one.casefold()) for one in stripped]
-
-
-def warn_of_spelling(batch: Batch, matches: Matches) -> None:
+def warn_of_spelling(batch: Batch, matches: Matches, front: Front) -> None:
     """Warn about gold ids without a match for which their query retrieved an id that is only spelled differently.
 
     Two ids on the same side are different documents, however alike. So a retrieved id that is gold itself, or a gold id
     that is retrieved for another query, is no sign of anything.
     """
     pairs = _misspelled(batch, matches)
-    if pairs:
-        gold = {one for one, _ in pairs}
-        known = gold.intersection(chain.from_iterable(map(batch.predicted.ids_of, range(len(batch)))))
-        pairs = [pair for pair in pairs if pair[0] not in known]
-    if pairs:
-        named = ", ".join(f"{gold!r:.40} for {found!r:.40}" for gold, found in pairs[:_NAMED])
-        count = "1 gold id differs" if len(pairs) == 1 else f"{len(pairs)} gold ids differ"
-        warn(
-            f"{count} from a retrieved id of the same query only in leading zeros, case or white space around it, "
-            f"which is no match: {named}. If they mean the same documents, write the ids of both sides in one way."
-        )
+    if not pairs:
+        return
+    retrieved = chain.from_iterable(map(batch.predicted.ids_of, range(len(batch))))
+    known = {gold for _, gold, _ in pairs}.intersection(retrieved)
+    pairs = {key: names for key, names in pairs.items() if key[1] not in known}
+    queries = {name: {query for (query, *_), names in pairs.items() if name in names} for name in SIGNS}
+    *named, _ = queries
+    name = max(named, key=lambda one: len(queries[one]))  # of equals the first
+    name = name if 2 * len(queries[name]) >= len(queries[""]) else ""
+    n = len(queries[name])
+    if not n or n < min(_ENOUGH_QUERIES, _ENOUGH_SHARE * len(batch)):
+        return
+    gold, found = next((gold, found) for (_, gold, found), names in pairs.items() if name in names)
+    is_named = name in ID_MAPS and batch.settings.id_map is None
+    warn(
+        f"In {n:,} of {number_of(len(batch), 'query')}, a gold id without a match differs from a retrieved id only in "
+        f"{SIGNS[name]}: {gold!r:.60} and {found!r:.60}. They count as different documents. "
+        "If they are the same, give ",
+        *((front.argument("id_map", name),) if is_named else ("a function as ", Argument("id_map"))),
+        ".",
+    )
 
 
-def _misspelled(batch: Batch, matches: Matches) -> list[tuple[str, str]]:
-    """Return pairs of a gold id without a match and a retrieved id that is not gold, alike within one query."""
+def _misspelled(batch: Batch, matches: Matches) -> dict[tuple[int, str, str], list[str]]:
+    """Return the query, a gold id without a match and a retrieved id that is not gold, with what makes them equal."""
     is_matched = np.zeros(int(batch.actual.offsets[-1]), dtype=bool)
     is_matched[matches.actual] = True
     unmatched = np.flatnonzero(~is_matched)[:MOST_GOLD]
@@ -441,19 +459,21 @@ def _misspelled(batch: Batch, matches: Matches) -> list[tuple[str, str]]:
     sizes = batch.predicted.sizes[queries]
     chosen = queries[np.cumsum(sizes) <= MOST_RETRIEVED].tolist()
     gold, found = ([side.ids_of(query) for query in chosen] for side in (batch.actual, batch.predicted))
-    pairs: dict[tuple[str, str], None] = {}
-    for gold_row, row, gold_forms, forms in zip(gold, found, _forms(gold), _forms(found), strict=True):
+    pairs: dict[tuple[int, str, str], list[str]] = {}
+    for query, gold_row, row, gold_forms, forms in zip(chosen, gold, found, _forms(gold), _forms(found), strict=True):
         if gold_forms.isdisjoint(forms) or len(gold_forms & forms) == len({*gold_row} & {*row}):
             continue
-        by_form = {_plain([one])[0]: one for one in row if one not in gold_row}
-        for one in gold_row:
-            other = by_form.get(_plain([one])[0])
-            if other is not None and one not in row:
-                pairs[one, other] = None
-    return list(pairs)
+        by_form: dict[str, list[str]] = {}
+        for one, form in zip(row, rough_forms(row), strict=True):
+            by_form.setdefault(form, []).append(one)
+        for one, form in zip(gold_row, rough_forms(gold_row), strict=True):
+            for other in by_form.get(form, ()) if one not in row else ():
+                if other not in gold_row and (names := repairs(one, other)):
+                    pairs[query, one, other] = names
+    return pairs
 
 
 def _forms(rows: Sequence[Sequence[str]]) -> list[set[str]]:
-    """Return the plain ids of each row."""
-    forms = iter(_plain(list(chain.from_iterable(rows))))
+    """Return the rough forms of the ids of each row."""
+    forms = iter(rough_forms(list(chain.from_iterable(rows))))
     return [set(islice(forms, len(row))) for row in rows]

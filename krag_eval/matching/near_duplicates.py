@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from krag_eval._utils.arrays import IntArray
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.checks import check_number
 from krag_eval.documents.columns import Side, join_groups
 from krag_eval.matching import find_matches
 from krag_eval.matching.batch import Batch, Codes
@@ -42,12 +42,10 @@ def group_near_duplicates(
     [(0, 2)]
     """
     settings = Settings(match_method="rougeL", threshold=threshold, tokenizer=tokenizer)
-    threshold = settings.thresholds["rougeL"]
-    if threshold == 0:
-        raise InvalidInputError("`threshold` is 0, at which any two texts are near. Give a number above 0, up to 1.")
+    threshold = check_number("threshold", settings.thresholds["rougeL"], above=0)
     none = Side.of_columns("predicted", None, [], np.zeros(2, dtype=np.int64))
     whole = Batch(Side.of_columns("actual", None, list(texts), np.array([0, len(texts)])), none, settings)
-    lengths = whole.sketches["token"].lengths[whole.texts.actual]
+    lengths = whole.sketches[1].lengths[whole.texts.actual]
     order = np.argsort(lengths, kind="stable")
     order = order[lengths[order] > 0]
     ordered = lengths[order]

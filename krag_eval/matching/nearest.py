@@ -42,8 +42,7 @@ def some_queries(batch: Batch, indices: Iterable[int]) -> Batch:
         Side(
             side.name,
             [side.documents[slice(*side.offsets[index : index + 2].tolist())] for index in wanted],
-            batch.settings.id_key,
-            batch.settings.grade_key,
+            **batch.settings.reading,
         )
         for side in (full.actual, full.predicted)
     ]

@@ -54,8 +54,9 @@ _CLASSES = (64, 16)
 _FEW_MISSING, _WIDER = 0.2, 1.25
 _Sequence = str | list[int]
 
-# What each kind of ROUGE counts.
-UNIT_OF = {"rouge1": "token", "rouge2": "bigram", "rougeL": "token"}
+BY_LINE = 0
+# Of how many neighboring tokens each unit consists that a kind of ROUGE counts; `BY_LINE`: of one, cut line by line.
+UNIT_OF = {**{f"rouge{n}": n for n in range(1, 10)}, "rougeL": 1, "rougeLsum": BY_LINE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Sketches:
 
     Attributes:
         lengths: Units of each text; shape (n_texts + 1,), the last for a missing text.
-        has_tokens: Whether a text has a token at all; a single one makes no bigram.
+        has_tokens: Whether a text has a token at all; too few make no unit of several.
         bits: Shape (n_texts + 1, n_words).
         without_bit: How many units of each text set no bit of their own.
     """
@@ -90,8 +91,8 @@ class Sketches:
         return bound
 
 
-def sketch(tokens: TokenTable, units: Iterable[str]) -> dict[str, Sketches]:
-    """Return the sketches of all texts for each of these units (`token`, `bigram`), from one pass over the texts."""
+def sketch(tokens: TokenTable, units: Iterable[int]) -> dict[int, Sketches]:
+    """Return the sketches of all texts for units of so many tokens each, from one pass over the texts."""
     size = len(tokens) + 1
     sketches = {
         unit: Sketches(
@@ -104,7 +105,7 @@ def sketch(tokens: TokenTable, units: Iterable[str]) -> dict[str, Sketches]:
     }
     for hashed in tokens.hashed():
         for unit, sketch_ in sketches.items():
-            of_unit = hashed if unit == "token" else _bigrams(hashed)
+            of_unit = _neighbors(hashed, unit)
             sketch_.lengths[of_unit.texts] = np.diff(of_unit.offsets)
             sketch_.has_tokens[of_unit.texts] = np.diff(hashed.offsets) > 0
             sketch_.bits[of_unit.texts] = bits = _bits(of_unit)
@@ -114,13 +115,21 @@ def sketch(tokens: TokenTable, units: Iterable[str]) -> dict[str, Sketches]:
     return sketches
 
 
-def _bigrams(tokens: HashedTokens) -> HashedTokens:
-    """Return each two neighboring tokens of a text as one unit."""
-    lengths = np.maximum(np.diff(tokens.offsets) - 1, 0)
-    offsets = np.append(0, np.cumsum(lengths))
-    first = np.arange(offsets[-1]) + np.repeat(tokens.offsets[:-1] - offsets[:-1], lengths)
-    pairs = mix(tokens.hashes[first] * np.uint64(0x9E3779B97F4A7C15) ^ tokens.hashes[first + 1])
-    return HashedTokens(tokens.texts, pairs, offsets)
+def _neighbors(tokens: HashedTokens, n: int) -> HashedTokens:
+    """Return each `n` neighboring tokens of a text as one unit."""
+    if n == 1:
+        return tokens
+    first, offsets = _first_of(tokens.offsets, n)
+    hashes = tokens.hashes[first]
+    for further in range(1, n):
+        hashes = mix(hashes * np.uint64(0x9E3779B97F4A7C15) ^ tokens.hashes[first + further])
+    return HashedTokens(tokens.texts, hashes, offsets)
+
+
+def _first_of(offsets: IntArray, n: int) -> tuple[IntArray, IntArray]:
+    """Return the place of the first of each `n` neighboring tokens of a text, and where each text begins in these."""
+    lengths = np.maximum(np.diff(offsets) - (n - 1), 0)
+    return runs(offsets[:-1], lengths), np.append(0, np.cumsum(lengths))
 
 
 def _bits(units: HashedTokens) -> Words:
@@ -167,7 +176,7 @@ def overlap(
 
     Args:
         tokens: The tokens of all texts.
-        kind: `rouge1`, `rouge2` or `rougeL`.
+        kind: A key of `UNIT_OF`, but for `rougeLsum`.
         first: Text numbers.
         second: Text numbers, of the same shape.
         lengths: Units of each text.
@@ -180,7 +189,7 @@ def overlap(
     used[first] = used[second] = True
     places = np.cumsum(used) - 1
     left, right = places[first], places[second]
-    units = _units(tokens.numbered(np.flatnonzero(used)), kind)
+    units = _units(tokens.numbered(np.flatnonzero(used)), UNIT_OF[kind])
     shared = np.zeros(len(first), dtype=np.int64)
     undecided = np.arange(len(first))
     if len(first) >= _PAIRS_A_TEXT * n_different(left) and (features := _features(units)) is not None:
@@ -222,15 +231,16 @@ def n_different(numbers: IntArray) -> int:
     return int(np.count_nonzero(np.bincount(numbers)))
 
 
-def _units(tokens: NumberedTokens, kind: str) -> NumberedTokens:
-    """Return the tokens, or for rouge2 each two neighboring ones, in the order of the text."""
+def _units(tokens: NumberedTokens, n: int) -> NumberedTokens:
+    """Return each `n` neighboring tokens as one unit, in the order of the text."""
     numbers, offsets, size = tokens
-    if kind != "rouge2":
-        return NumberedTokens(numbers, offsets, size)
-    lengths = np.maximum(np.diff(offsets) - 1, 0)
-    place = runs(offsets[:-1], lengths)
-    used, bigrams = np.unique(numbers[place] * size + numbers[place + 1], return_inverse=True)
-    return NumberedTokens(bigrams, np.append(0, np.cumsum(lengths)), len(used))
+    first, starts = _first_of(offsets, n)
+    units = numbers[first]
+    n_units = size
+    for further in range(1, n):
+        used, units = np.unique(units * size + numbers[first + further], return_inverse=True)
+        n_units = len(used)
+    return NumberedTokens(units, starts, n_units)
 
 
 def _in_any_order(units: NumberedTokens) -> NumberedTokens:

@@ -7,20 +7,20 @@ the settings or the change of the input that the sentence names.
 from __future__ import annotations
 
 import operator
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
+from krag_eval._utils.errors import Argument, Parts
 from krag_eval._utils.formatting import number_of
-from krag_eval._utils.serialization import read_list, read_record, refuse
 from krag_eval.documents.columns import Side, bare_id
-from krag_eval.documents.readers import OWN_ID, as_id, reader_of, split_pair
+from krag_eval.documents.id_maps import ID_MAPS, repairs
+from krag_eval.documents.readers import OWN_ID, IdKey, as_id, reader_of, split_pair
 from krag_eval.documents.text import normalize
 from krag_eval.matching import find_matches, similar_pairs
 from krag_eval.matching.batch import Batch
@@ -28,7 +28,7 @@ from krag_eval.matching.fronts import Front
 from krag_eval.matching.id_batch import IdSide
 from krag_eval.matching.settings import ROUGE_METHODS, USUAL_THRESHOLDS, Settings
 
-# What is looked at: so much shows the cause, and fits into a stored state.
+# What is looked at: so much shows the cause.
 MOST_QUERIES, MOST_DOCUMENTS, MOST_CHARACTERS = 200, 20, 200_000
 _LONGEST_TEXT, _LONGEST_ID, _MOST_KEYS = 4_000, 200, 20
 # A text that was cut equals no other text, and is contained in none.
@@ -58,7 +58,7 @@ class Seen:
     keys: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, document: object, side: Side, id_key: str | None) -> Seen:
+    def of(cls, document: object, side: Side, id_key: IdKey | None) -> Seen:
         """Look at a document."""
         try:
             return cls._of(document, side, id_key)
@@ -66,7 +66,7 @@ class Seen:
             return cls("other")
 
     @classmethod
-    def _of(cls, document: object, side: Side, id_key: str | None) -> Seen:
+    def _of(cls, document: object, side: Side, id_key: IdKey | None) -> Seen:
         inner, number = split_pair(document)
         reader = reader_of(inner)
         if reader is None:
@@ -142,32 +142,6 @@ def _bounded(rows: Iterable[Row]) -> Iterator[Row]:
             return
 
 
-def to_lists(sample: list[Row]) -> list[Any]:
-    """Return a sample as JSON can hold it."""
-    return [[[list(astuple(seen)) for seen in side] for side in row] for row in sample]
-
-
-def from_lists(lists: object) -> list[Row]:
-    """Read what `to_lists` wrote.
-
-    Raises:
-        InvalidInputError: It is something else.
-    """
-    return [
-        (_read_side(gold), _read_side(found))
-        for gold, found in (read_list(row, "sample", 2) for row in read_list(lists, "sample"))
-    ]
-
-
-def _read_side(side: object) -> list[Seen]:
-    rows = [read_list(one, "sample", len(fields(Seen))) for one in read_list(side, "sample")]
-    for *texts, keys in rows:
-        for value in (*texts, *chain.from_iterable(read_record(keys, "sample").items())):
-            if not (value is None or isinstance(value, str)):
-                refuse("sample", "a list of strings", value)
-    return [Seen(*row) for row in rows]
-
-
 @dataclass(frozen=True, slots=True)
 class _Remedy:
     """A change that makes queries match.
@@ -180,10 +154,10 @@ class _Remedy:
 
     n_queries: int
     cause: str
-    advice: str
+    advice: Parts
 
 
-def suggest(sample: list[Row], settings: Settings, *, n_queries: int, front: Front) -> str:
+def suggest(sample: list[Row], settings: Settings, *, n_queries: int, front: Front) -> Parts:
     """Return sentences that say what would match; if nothing does, that show two documents side by side.
 
     Args:
@@ -198,19 +172,15 @@ def suggest(sample: list[Row], settings: Settings, *, n_queries: int, front: Fro
         found += [one for one in trial.rouge_remedies() if one.n_queries]
         found.sort(key=lambda one: -one.n_queries)
     if not found:
-        return trial.side_by_side()
+        return (trial.side_by_side(),)
     best, *others = found
-    also = [
-        one for one in others if not (one.n_queries == best.n_queries and one.advice in _WIDER.get(best.advice, ()))
-    ]
+    wider = {front.argument("match_method", method) for method in ("containment", "rougeL")}  # than equal texts
+    is_text = best.advice == (front.argument("match_method", "text"),)
+    also = [one for one in others if not (is_text and one.n_queries == best.n_queries and wider & {*one.advice})]
     of_all = f"{best.n_queries:,} of {number_of(len(sample), 'query')}"
     tried = f" that {'was' if len(sample) == 1 else 'were'} tried" if len(sample) < n_queries else ""
-    rest = "".join(f", {one.n_queries:,} with {front.in_its_names(one.advice)}" for one in also[:2])
-    return f"{best.cause}With {front.in_its_names(best.advice)}, {of_all}{tried} would match{rest}."
-
-
-# What matches whatever the other one matches.
-_WIDER = {'match_method="text"': ('match_method="containment"', 'match_method="rougeL"')}
+    rest = chain.from_iterable((f", {one.n_queries:,} with ", *one.advice) for one in also[:2])
+    return (f"{best.cause}With ", *best.advice, f", {of_all}{tried} would match", *rest, ".")
 
 
 class _Trial:
@@ -255,35 +225,36 @@ class _Trial:
             for gold, found in self._sample
         )
         if not n_queries:
-            return _Remedy(0, "", "")
+            return _Remedy(0, "", ())
         key = source[5:] if source.startswith("keys.") else None
         steps = self._by_id()
         cause = ""
         if key is not None:
             cause = f"The metadata of retrieved documents have the gold ids under the key {_literal(key)}. "
-            steps.append(f"id_key={_literal(key)}")
+            steps.append((self._front.argument("id_key", key),))
         elif source == "other_id":
             cause = 'The retrieved documents have gold ids as `id`, but an "id" in their metadata wins. '
-            steps.append(f"id_key={_literal(OWN_ID)}")
+            steps.append((self._front.argument("id_key", OWN_ID),))
         elif self._settings.id_key is not None and source != "id":
-            steps.append("no `id_key`")
+            steps.append(("no ", Argument("id_key")))
         if gold_source == "text":
             cause = "The gold strings are ids of the retrieved documents. " if key is None else cause
-            steps.append(self._rewritten("actual", key or "id", "one"))
+            steps.append((self._rewritten("actual", key or "id", "one"),))
         elif key is not None and gold_source != source and not self._front.has_doc_key:
-            steps.append(self._rewritten("actual", key, 'one["id"]'))
+            steps.append((self._rewritten("actual", key, 'one["id"]'),))
         if source == "text":
             cause = "The retrieved strings are gold ids. "
-            steps.append(self._rewritten("predicted", "id", "one"))
+            steps.append((self._rewritten("predicted", "id", "one"),))
         return _Remedy(n_queries, cause, _joined(steps))
 
-    def _by_id(self) -> list[str]:
+    def _by_id(self) -> list[Parts]:
         return [] if self._settings.uses_ids else self._with_method("id")
 
-    def _with_method(self, method: str) -> list[str]:
+    def _with_method(self, method: str) -> list[Parts]:
         """Return the arguments of another method; thresholds by method do not fit it."""
         is_usual = not isinstance(self._settings.threshold, Mapping) or self._settings.threshold == USUAL_THRESHOLDS
-        return [f'match_method="{method}"', *([] if is_usual else ["no `threshold`"])]
+        steps: list[Parts] = [(self._front.argument("match_method", method),)]
+        return steps if is_usual else [*steps, ("no ", Argument("threshold"))]
 
     def _rewritten(self, side: str, key: str, value: str) -> str:
         """Say how the ids of a side are given under a key."""
@@ -310,10 +281,10 @@ class _Trial:
         elif self._settings.uses_embeddings:
             return  # a model is not asked again
         elif method == "containment" and self._settings.containment != "either":
-            yield _Remedy(self._n_matching(containment="either"), "", 'containment="either"')
+            yield _Remedy(self._n_matching(containment="either"), "", (Argument("containment", "either"),))
         if self._settings.normalize is not normalize and method in self._settings.methods:
             n_queries = self._n_matching(normalize=normalize)
-            yield _Remedy(n_queries, "Texts differ in case, white space or form. ", "no `normalize`")
+            yield _Remedy(n_queries, "Texts differ in case, white space or form. ", ("no ", Argument("normalize")))
 
     def rouge_remedies(self) -> Iterator[_Remedy]:
         """Yield what ROUGE would match, if it needs no package and no model."""
@@ -328,7 +299,8 @@ class _Trial:
             return
         if settings.rouge_measure != "recall":
             n_queries = self._n_matching(rouge_measure="recall")
-            yield _Remedy(n_queries, "Retrieved texts have most words of the gold. ", 'rouge_measure="recall"')
+            cause = "Retrieved texts have most words of the gold. "
+            yield _Remedy(n_queries, cause, (Argument("rouge_measure", "recall"),))
         if len(settings.methods) > 1:
             return
         batch = self._batch(settings)
@@ -338,7 +310,7 @@ class _Trial:
         if best.any():
             lower = int(np.median(best[best > 0]) * 20) / 20
             cause = "Texts are alike, but less than the threshold asks for. "
-            yield _Remedy(int((best >= lower).sum()), cause, f"threshold={lower:g}")
+            yield _Remedy(int((best >= lower).sum()), cause, (self._front.argument("threshold", lower),))
 
     def _n_matching(self, **changes: Any) -> int:
         if "match_method" in changes and isinstance(self._settings.threshold, Mapping):
@@ -362,33 +334,39 @@ class _Trial:
         """Try ids that one side spells differently."""
         gold, found = ([[seen.id for seen in row if seen.id] for row in rows] for rows in (self._gold, self._found))
         as_they_are = sum(not {*one}.isdisjoint(other) for one, other in zip(gold, found, strict=True))
-        best, advice, example = as_they_are, "", ("", "")
-        for written, change, sides in _changes(gold, found):
+        best, example = as_they_are, ("", "")
+        advice: Parts = ()
+        for name in ID_MAPS if self._settings.id_map is None else ():
+            alike = [_alike(name, *rows) for rows in zip(gold, found, strict=True)]
+            if (n_queries := sum(map(bool, alike))) > best:
+                best, advice = n_queries, (self._front.argument("id_map", name),)
+                example = next(filter(None, alike))
+        for how, written, change, sides in _changes(gold, found):
             new_gold = [list(map(change, row)) for row in gold] if "actual" in sides else gold
             new_found = [list(map(change, row)) for row in found] if "predicted" in sides else found
             pairs = list(zip(new_gold, new_found, strict=True))
             n_queries = sum(not {*one}.isdisjoint({*other} - {""}) for one, other in pairs)
             if n_queries > best:
-                best, advice, example = n_queries, self._changed(written, sides), _first_equal(gold, found, pairs)
+                best, advice = n_queries, (self._changed(how, written, sides),)
+                example = _first_equal(gold, found, pairs)
         if best == as_they_are:
             return
         one, other = example
         cause = f"The gold id {_quoted(one)} and the retrieved id {_quoted(other)} may mean the same document. "
         yield _Remedy(best, cause, _joined([*self._by_id(), advice]))
 
-    def _changed(self, written: Callable[[str], str], sides: Sequence[str]) -> str:
-        """Say how the ids of some sides are changed: as an expression of `id`, and of the lists if they are plain."""
+    def _changed(self, how: str, written: Callable[[str], str], sides: Sequence[str]) -> str:
+        """Say how the ids of some sides are changed: in words, and as Python if they are plain."""
         kinds = {
             side: {one.kind for one in chain(*(self._gold if side == "actual" else self._found))} for side in sides
         }
-        advice = f"{written('id')} for the {' and '.join(_SIDES[side] for side in sides)} ids"
+        advice = f"the {' and '.join(_SIDES[side] for side in sides)} ids {how}"
         if not self._front.has_lists or self._settings.id_key or any(kind not in _PLAIN for kind in kinds.values()):
             return advice
         lines = []
         for side in sides:
             one = written("str(one)") if kinds[side] == {"id"} else f'{{**one, "id": {written(_ID_OF_MAPPING)}}}'
             lines.append(f"{side} = [[{one} for one in row] for row in {side}]")
-        lines = ["import re", *lines] if "re.sub" in advice else lines
         return f"{advice} ({'; '.join(lines)})"
 
     def side_by_side(self) -> str:
@@ -420,29 +398,35 @@ _CAUSES = {
 _LONGER = "Retrieved texts contain the gold texts, but are longer. "
 _PLAIN = ({"id"}, {"mapping"})
 _ID_OF_MAPPING = 'str(one["id"])'
-_ZEROS = r"(?<![0-9])0+(?=[0-9])"
 _MOST_ENDS, _MOST_MARKS, _LONGEST_END = 8, 3, 80
 
-_Change = tuple[Callable[[str], str], Callable[[str], str], Sequence[str]]
+_Change = tuple[str, Callable[[str], str], Callable[[str], str], Sequence[str]]
 
 
 def _changes(gold: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> Iterator[_Change]:
-    """Yield ways to spell ids: as an expression of a name, as a function, and the sides to which it is applied."""
+    """Yield ways to spell ids: in words, as an expression of a name, as a function, and the sides that it changes."""
     both = ("actual", "predicted")
-    yield "{}.strip()".format, str.strip, both
-    yield "{}.casefold()".format, str.casefold, both
-    yield "{}.strip().casefold()".format, lambda one: one.strip().casefold(), both
-    yield (lambda name: f're.sub(r"{_ZEROS}", "", {name})'), partial(re.sub, _ZEROS, ""), both
+    yield "without surrounding white space", "{}.strip()".format, str.strip, both
     for side, long, short in (("predicted", found, gold), ("actual", gold, found)):
         ends: Counter[tuple[str, str]] = Counter()
         for whole, parts in zip(long, short, strict=True):
             ends.update({end for one in whole for part in parts for end in _ends(one, part)})
         for (kind, end), _ in ends.most_common(_MOST_ENDS):
-            yield partial(_call, kind, end, ""), operator.methodcaller(kind, end), (side,)
+            how = f"without the {kind.removeprefix('remove')} {_literal(end)}"
+            yield how, partial(_call, kind, end, ""), operator.methodcaller(kind, end), (side,)
         marks = Counter(end[-1] if kind == "removeprefix" else end[0] for kind, end in ends.elements())
         for mark in (mark for mark, _ in marks.most_common(_MOST_MARKS) if not mark.isalnum()):
-            for kind, place in (("rpartition", 0), ("partition", 0), ("rpartition", 2), ("partition", 2)):
-                yield partial(_call, kind, mark, f"[{place}]"), partial(_part, kind, mark, place), (side,)
+            for how, kind, place in _CUTS:
+                written, change = partial(_call, kind, mark, f"[{place}]"), partial(_part, kind, mark, place)
+                yield how.format(_literal(mark)), written, change, (side,)
+
+
+_CUTS = (
+    ("cut off at the last {}", "rpartition", 0),
+    ("cut off at the first {}", "partition", 0),
+    ("from the last {} on, without it", "rpartition", 2),
+    ("from the first {} on, without it", "partition", 2),
+)
 
 
 def _call(kind: str, argument: str, then: str, name: str) -> str:
@@ -467,6 +451,13 @@ def _is_border(one: str, other: str) -> bool:
     return not (one.isalnum() and other.isalnum()) or one.isdecimal() != other.isdecimal()
 
 
+def _alike(name: str, gold: Sequence[str], found: Sequence[str]) -> tuple[str, str] | None:
+    """Return the first two ids that are one with `id_map=name`; None if there are none."""
+    forms = {*map(ID_MAPS[name], gold)}
+    others = [one for one in found if ID_MAPS[name](one) in forms]
+    return next(((one, other) for one in gold for other in others if one == other or name in repairs(one, other)), None)
+
+
 def _first_equal(
     gold: Sequence[Sequence[str]],
     found: Sequence[Sequence[str]],
@@ -481,8 +472,9 @@ def _first_equal(
     )
 
 
-def _joined(steps: Sequence[str]) -> str:
-    return steps[0] if len(steps) == 1 else ", ".join(steps[:-1]) + f" and {steps[-1]}"
+def _joined(steps: Sequence[Parts]) -> Parts:
+    gaps = ["", *[", "] * (len(steps) - 2), " and "]
+    return tuple(filter(None, chain.from_iterable((gap, *step) for gap, step in zip(gaps, steps, strict=False))))
 
 
 def _shown(seen: Seen) -> str:

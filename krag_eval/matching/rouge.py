@@ -1,4 +1,4 @@
-"""Match texts by ROUGE-1, ROUGE-2 and ROUGE-L.
+"""Match texts by ROUGE-1 to ROUGE-9, ROUGE-L and ROUGE-Lsum.
 
 Decisions and similarities equal those of `rouge_score` 0.1.2 for the same tokens, to the last bit (Lin 2004,
 https://aclanthology.org/W04-1013). Each unique text is tokenized once. An upper bound of the overlap settles nearly all
@@ -15,7 +15,8 @@ from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.limits import shown, to_allow
 from krag_eval.matching.batch import Batch, Found
-from krag_eval.matching.overlap import UNIT_OF, TooLongError, n_different, overlap
+from krag_eval.matching.lines import line_hits
+from krag_eval.matching.overlap import BY_LINE, UNIT_OF, TooLongError, n_different, overlap
 
 # The bound is compared with a little slack: it must hold whatever the last bit of a quotient does.
 _SLACK = 1e-9
@@ -96,14 +97,19 @@ def _verify(batch: Batch, kind: str, waiting: list[tuple[IntArray, ...]], thresh
     by_measure = {"precision": n_retrieved, "recall": n_gold, "fmeasure": (n_gold + n_retrieved) / 2}
     needed = np.floor(threshold * by_measure[measure][differ] * (1 - _SLACK)).astype(np.int64)
     try:
-        shared[differ] = overlap(batch.tokens, kind, gold[differ], retrieved[differ], lengths, needed)
+        if UNIT_OF[kind] == BY_LINE:
+            one, other = ([batch.unique_texts[text] for text in side[differ].tolist()] for side in (gold, retrieved))
+            shared[differ] = line_hits(one, other, batch.settings.load_tokenizer(), batch.kept_lines)[0]
+        else:
+            shared[differ] = overlap(batch.tokens, kind, gold[differ], retrieved[differ], lengths, needed)
     except TooLongError as error:
         pair = differ[error.pair]
         sides = batch.actual.place(int(actual[pair])), batch.predicted.place(int(predicted[pair]))
         raise InvalidInputError(
             f"{' and '.join(sides)}: texts of {error.lengths[0]:,} and {error.lengths[1]:,} tokens are too long for "
-            f"rougeL, which compares at most {shown('token_pairs')} pairs of tokens. Cut them into passages, or match "
-            f"by another method. {to_allow('token_pairs', math.prod(error.lengths))}"
+            f"{kind}, which compares at most {shown('token_pairs')} pairs of tokens. Cut them into passages, or match "
+            "by another method. ",
+            *to_allow("token_pairs", math.prod(error.lengths)),
         ) from None
     similarity = score(shared, n_gold, n_retrieved, measure)
     keep = similarity >= threshold

@@ -8,18 +8,21 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from krag_eval._utils.checks import check_threshold, one_of
-from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval._utils.checks import check_number, one_of, value_of
+from krag_eval._utils.errors import Argument, InvalidInputError, refuse
 from krag_eval._utils.formatting import qualified_name
 from krag_eval._utils.suggestions import check_names
 from krag_eval.documents.embeddings import EmbeddedTexts, describe_embeddings
+from krag_eval.documents.id_maps import IdMap, as_id_map, id_map_name, mapped
+from krag_eval.documents.readers import IdKey
 from krag_eval.documents.text import Normalizer, normalize
 from krag_eval.documents.tokenizers import TOKENIZERS, StemmingTokenizer, Tokenizer, as_tokenizer
 
 if TYPE_CHECKING:
     from krag_eval.matching.spans import CorpusTexts
 
-MATCH_METHODS = ("id", "text", "containment", "rouge1", "rouge2", "rougeL", "embedding", "span")
+ROUGE_METHODS = (*(f"rouge{n}" for n in range(1, 10)), "rougeL", "rougeLsum")
+MATCH_METHODS = ("id", "text", "containment", *ROUGE_METHODS, "embedding", "span")
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "rouge_measure": ("fmeasure", "recall", "precision"),
     "containment": ("either", "gold_in_retrieved", "retrieved_in_gold"),
@@ -77,11 +80,14 @@ class Settings:
     tokenizer: Any = "words"
     use_stemmer: bool = False
     normalize: Normalizer | None = normalize
-    id_key: str | None = None
+    id_key: IdKey | None = None
+    id_map: Any = None
     grade_key: str = "relevance"
     precision_denominator: str = "retrieved"
     gain: str = "exponential"
     unjudged: str = "irrelevant"
+    relevance_level: float | None = None
+    exclude_self: bool = False
     count_tokens: Any = None
     embeddings: Any = None
     embedding_prefix: str = ""
@@ -94,17 +100,19 @@ class Settings:
     corpus_texts: CorpusTexts | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        for name in ("match_method", "tokenizer", *CHOICES):
+            object.__setattr__(self, name, value_of(getattr(self, name)))
         given: object = (self.match_method,) if isinstance(self.match_method, str) else self.match_method
         if not isinstance(given, Sequence) or not given:
-            raise InvalidInputError(
-                f"`match_method` must be a name or a list of names, got {show(self.match_method)}. "
-                f"Known methods: {', '.join(MATCH_METHODS)}."
-            )
+            cure = f"Known methods: {', '.join(MATCH_METHODS)}."
+            refuse("match_method", "a name or a list of names", self.match_method, cure)
         methods = tuple(dict.fromkeys(one_of("match_method", method, MATCH_METHODS) for method in given))
         object.__setattr__(self, "methods", methods)
         object.__setattr__(self, "thresholds", check_thresholds(self.threshold, methods))
         if self.uses_spans and len(methods) > 1:
-            raise InvalidInputError("match_method='span' reads places alone. Leave the other methods out.")
+            raise InvalidInputError(
+                Argument("match_method", "span"), " reads places alone. Leave the other methods out."
+            )
         for name, words in CHOICES.items():
             one_of(name, getattr(self, name), words)
         if self.uses_rouge:
@@ -112,40 +120,47 @@ class Settings:
         object.__setattr__(self, "embedded", self._check_embeddings())
         object.__setattr__(self, "corpus_texts", self._read_corpus())
         if self.normalize is not None and not callable(self.normalize):
-            raise InvalidInputError(
-                f"`normalize` must be a function from text to text, or None for raw texts, got {show(self.normalize)}."
-            )
+            refuse("normalize", "a function from text to text, or None for raw texts", self.normalize)
         counter = self.count_tokens
         if isinstance(counter, str) or not (counter is None or callable(counter) or hasattr(counter, "encode")):
-            raise InvalidInputError(
-                "`count_tokens` must be a function from a text to a number, or an object with `encode`, "
-                f"got {show(counter)}."
-            )
-        if not isinstance(self.use_stemmer, bool):
-            raise InvalidInputError(f"`use_stemmer` must be True or False, got {show(self.use_stemmer)}.")
-        for name in ("id_key", "grade_key"):
-            value = getattr(self, name)
-            if not (isinstance(value, str) and value) and not (name == "id_key" and value is None):
-                raise InvalidInputError(f"`{name}` must be a metadata key, got {show(value)}. Give a string.")
+            refuse("count_tokens", "a function from a text to a number, or an object with `encode`", counter)
+        if self.relevance_level is not None:
+            check_number("relevance_level", self.relevance_level, "It is the lowest grade that counts.", above=0)
+        for name in ("use_stemmer", "exclude_self"):
+            if not isinstance(getattr(self, name), bool):
+                refuse(name, "True or False", getattr(self, name))
+        if self.id_map is not None:
+            as_id_map(self.id_map)
+        grade_key: object = self.grade_key
+        if not isinstance(grade_key, str) or not grade_key:
+            refuse("grade_key", "a metadata key", grade_key, "Give a string.")
+        object.__setattr__(self, "id_key", check_key("id_key", self.id_key))
 
     def _check_embeddings(self) -> EmbeddedTexts | None:
         if self.similarity_threshold is not None:
-            check_threshold(self.similarity_threshold, "similarity_threshold")
+            check_number("similarity_threshold", self.similarity_threshold, SIMILARITY, least=0, most=1)
             if "embedding" in self.methods and not self.uses_rouge:
                 raise InvalidInputError(
-                    "`similarity_threshold` is a condition beside ROUGE, and match_method='embedding' uses none. "
-                    "Give the cosine from which texts match as `threshold`."
+                    Argument("similarity_threshold"),
+                    " is a condition beside ROUGE, and ",
+                    Argument("match_method", "embedding"),
+                    " uses none. Give the cosine from which texts match as ",
+                    Argument("threshold"),
+                    ".",
                 )
         if not self.uses_embeddings:
             return None
-        needed_by = "match_method='embedding'" if "embedding" in self.methods else "`similarity_threshold`"
+        by_method = "embedding" in self.methods
+        needed_by = Argument("match_method", "embedding") if by_method else Argument("similarity_threshold")
         return EmbeddedTexts(self.embeddings, self.embedding_prefix, needed_by)
 
     def _read_corpus(self) -> CorpusTexts | None:
         if self.corpus is None:
             return None
         if not self.uses_spans:
-            raise InvalidInputError("`corpus` says where chunks lie, for match_method='span'. Leave it out.")
+            raise InvalidInputError(
+                Argument("corpus"), " says where chunks lie, for ", Argument("match_method", "span"), ". Leave it out."
+            )
         from krag_eval.matching.spans import CorpusTexts  # most sets have no spans
 
         return CorpusTexts.of(self.corpus, self.id_key)
@@ -184,6 +199,21 @@ class Settings:
         """Whether a method reads ids."""
         return "id" in self.methods
 
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How documents are read, as keywords of a `Side`."""
+        id_map = None if self.id_map is None else as_id_map(self.id_map)
+        return {"id_key": self.id_key, "grade_key": self.grade_key, "id_map": id_map}
+
+    def mapped(self, ids: Sequence[Any]) -> list[Any]:
+        """Return ids as they are compared, each as `id_map` writes it."""
+        return list(ids) if self.id_map is None else mapped(ids, as_id_map(self.id_map))
+
+    @property
+    def method_argument(self) -> Argument:
+        """The argument that chooses the methods, for messages."""
+        return Argument("match_method", self.methods[0] if len(self.methods) == 1 else list(self.methods))
+
     def load_tokenizer(self) -> Tokenizer:
         """Return the tokenizer that the settings name, with the stemmer if it was asked for."""
         tokenizer = as_tokenizer(self.tokenizer)
@@ -204,14 +234,17 @@ class Settings:
             parts += [f"embprefix:{self.embedding_prefix!r}"] if self.embedding_prefix else []
         if self.uses_spans:
             parts += [f"spanmeasure:{self.span_measure}"]
-            parts += [f"dockey:{self.id_key}"] if self.id_key else []
+            parts += [f"dockey:{key_name(self.id_key)}"] if self.id_key else []
             parts += [] if self.corpus_texts is None else [f"corpus:{len(self.corpus_texts)}"]
         if self.uses_texts:
             parts += [f"norm:{normalizer_name(self.normalize)}"]
         if self.uses_ids and self.id_key is not None:
-            parts += [f"idkey:{self.id_key}"]
+            parts += [f"idkey:{key_name(self.id_key)}"]
+        if self.uses_ids and self.id_map is not None:
+            parts += [f"idmap:{id_map_name(self.id_map)}"]
         if self.grade_key != "relevance":
             parts += [f"gradekey:{self.grade_key}"]
+        parts += ["self:excluded"] if self.exclude_self else []
         gain = "exp" if self.gain == "exponential" else "lin"
         parts += ["repeat:once", f"pden:{self.precision_denominator}", f"gain:{gain}"]
         return parts if self.unjudged == "irrelevant" else [*parts, f"unjudged:{self.unjudged}"]
@@ -233,6 +266,9 @@ class IdSettings(TypedDict, total=False):
     precision_denominator: str
     gain: str
     unjudged: str
+    relevance_level: float | None
+    exclude_self: bool
+    id_map: str | IdMap | None
 
 
 class CommonSettings(IdSettings, total=False):
@@ -242,7 +278,7 @@ class CommonSettings(IdSettings, total=False):
     containment: str
     use_stemmer: bool
     normalize: Normalizer | None
-    id_key: str | None
+    id_key: IdKey | None
     grade_key: str
     count_tokens: Any
     embedding_prefix: str
@@ -273,7 +309,8 @@ class ScoringSettings(PlaceSettings, total=False):
     """All scoring settings, which `evaluate` and most other functions take as keyword arguments.
 
     Attributes:
-        match_method: `"id"`, `"text"` (the default), `"containment"`, `"rouge1"`, `"rouge2"`, `"rougeL"`,
+        match_method: `"id"`, `"text"` (the default), `"containment"`, `"rouge1"`, `"rouge2"`, `"rouge3"`, `"rouge4"`,
+            `"rouge5"`, `"rouge6"`, `"rouge7"`, `"rouge8"`, `"rouge9"`, `"rougeL"`, `"rougeLsum"` (line by line),
             `"embedding"`, or a list of these: the first method that matches two documents counts. `"span"` matches
             places: gold spans, and chunks that say from where in which document they are or are found in `corpus`.
         threshold: The similarity from which two texts match, 0 to 1. A mapping gives one for each method. By default
@@ -288,13 +325,23 @@ class ScoringSettings(PlaceSettings, total=False):
         id_key: Read ids only from the metadata under this key, for example `"doc_id"` to score chunks by document. Gold
             without metadata and text, such as `gold_chunk_ids`, keeps its id. `".id"` reads the id that each document
             itself has, such as LangChain's `Document.id`; by default, an id in the metadata of a LangChain document
-            wins over it. With `"span"` the key of the document that a chunk was cut from, by default `"doc_id"`.
+            wins over it. `"source.url"` reads the value under `url` in the mapping under `source`. `("source", "page")`
+            makes an id of two values; gold is then a mapping with these keys, or a list in their order. With `"span"`
+            the key of the document that a chunk was cut from, by default `"doc_id"`.
+        id_map: Compare ids as a function writes them, or one of `"basename"` (without the path), `"stem"` (without path
+            and a suffix such as `.pdf`), `"casefold"` (in lower case) and `"strip_zeros"` (`doc007` as `doc7`, `12.0`
+            as `12`); these four also remove white space around it.
         grade_key: Read the grades of gold documents from the metadata under this key, by default `"relevance"`.
         precision_denominator: `"retrieved"` (the default) divides by min(k, number retrieved), `"k"` by k as TREC
             does.
         gain: `"exponential"` (2^grade - 1, the default) or `"linear"` (the grade).
         unjudged: What retrieved documents without a grade count as: `"irrelevant"` (the default), or `"remove"` to
             score the condensed rankings without them, as trec_eval does with `-J`.
+        relevance_level: The grade from which on a gold document counts, for every binary metric that does not name one
+            itself: `recall@5` is then scored as `recall(rel=2)@5`, as trec_eval does with `-l 2`. By default every
+            grade above 0 counts.
+        exclude_self: Leave out retrieved documents that have the id of their query, where queries are documents of the
+            corpus. Takes the ids of the queries, and documents that are matched by id.
         count_tokens: Counts the tokens of a text for cut-offs such as `"2000tok"`: a function, or an object with
             `encode(text)` such as tiktoken's encodings. By default words are counted.
         embeddings: The model of `"embedding"`: a LangChain `Embeddings`, a LlamaIndex embedding model, an object with
@@ -323,12 +370,31 @@ def make_settings(**settings: Unpack[ScoringSettings]) -> Settings:
     return Settings(**settings)
 
 
-ROUGE_METHODS = ("rouge1", "rouge2", "rougeL")
+def check_key(name: str, given: Any) -> IdKey | None:
+    """Return the key, or the keys, under which ids are read.
+
+    Raises:
+        InvalidInputError: It is neither a string nor a list of strings, or one of them is empty.
+    """
+    keys = (given,) if isinstance(given, str) else given
+    if given is not None and not (
+        isinstance(keys, (list, tuple)) and keys and all(isinstance(k, str) and k for k in keys)
+    ):
+        refuse(name, "a metadata key, or a list of several", given, "Give a string, such as 'source' or 'source.url'.")
+    return given if given is None or isinstance(given, str) else tuple(given)
+
+
+def key_name(key: IdKey) -> str:
+    """Return what the signature and messages call a key of ids."""
+    return key if isinstance(key, str) else ",".join(key)
+
+
 THRESHOLD_METHODS = (*ROUGE_METHODS, "embedding", "span")
 DEFAULT_THRESHOLD = 0.5
 """Of ROUGE and of spans."""
 DEFAULT_SIMILARITY_THRESHOLD = 0.7
 """Of cosines: under many models unrelated texts have 0.3 to 0.6."""
+SIMILARITY = "It is the similarity from which two texts match."
 USUAL_THRESHOLDS: Mapping[str, float] = {
     **dict.fromkeys(ROUGE_METHODS, DEFAULT_THRESHOLD),
     "embedding": DEFAULT_SIMILARITY_THRESHOLD,
@@ -352,7 +418,8 @@ def check_thresholds(given: object, methods: Sequence[str]) -> dict[str, float]:
         for name in per_method:
             one_of("threshold", name, methods)
     used = [method for method in methods if method in THRESHOLD_METHODS or method in per_method]
-    return {method: check_threshold(per_method.get(method, USUAL_THRESHOLDS.get(method))) for method in used}
+    chosen = {method: per_method.get(method, USUAL_THRESHOLDS.get(method)) for method in used}
+    return {method: check_number("threshold", number, SIMILARITY, least=0, most=1) for method, number in chosen.items()}
 
 
 def tokenizer_name(tokenizer: object) -> str:

@@ -16,11 +16,10 @@ from unicodedata import combining, is_normalized
 import numpy as np
 
 from krag_eval._utils.arrays import IntArray
-from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval._utils.errors import Argument, InvalidInputError, refuse, show
 from krag_eval.documents.columns import MISSING, Side, SideName
 from krag_eval.documents.document import DOC_KEY, as_document
-from krag_eval.documents.readers import OFFSETS, as_id, as_ids
+from krag_eval.documents.readers import OFFSETS, IdKey, as_id, id_at
 from krag_eval.documents.text import nfkc
 
 _LARGEST = 1 << 36  # no text is longer, and so many characters of a million documents still fit into int64
@@ -39,7 +38,7 @@ _GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)
 
 def read_places(
     documents: Sequence[object],
-    key: str,
+    key: IdKey,
     name: SideName = "predicted",
     query: int = 0,
     corpus: CorpusTexts | None = None,
@@ -61,11 +60,11 @@ def read_places(
     return [None if name is None or start < 0 else (name, start, end) for name, start, end in rows]
 
 
-def read_side(side: Side, key: str, corpus: CorpusTexts | None) -> tuple[list[str | None], IntArray, IntArray]:
+def read_side(side: Side, key: IdKey, corpus: CorpusTexts | None) -> tuple[list[str | None], IntArray, IntArray]:
     """Return the source document, the start and the end of each document; -1 for a start that is not known."""
     fields = side.fields(key)
     is_gold = side.name == "actual"
-    names = as_ids(_values(fields, key))
+    names = [id_at(one, key) for one in fields]
     if is_gold and key != DOC_KEY and None in names:
         names = [as_id(f.get(DOC_KEY)) if one is None else one for one, f in zip(names, fields, strict=True)]
     start, end = _offsets(fields)
@@ -170,7 +169,7 @@ class CorpusTexts:
         return len(self.texts)
 
     @classmethod
-    def of(cls, given: object, key: str | None) -> CorpusTexts:
+    def of(cls, given: object, key: IdKey | None) -> CorpusTexts:
         """Read a corpus: a mapping from document ids to texts, or documents with an id and a text.
 
         Raises:
@@ -182,19 +181,19 @@ class CorpusTexts:
             rows: Iterable[tuple[str | None, object]] = ((as_id(name), text) for name, text in given.items())
         elif isinstance(given, Iterable) and not isinstance(given, (str, bytes)):
             read = (as_document(one) for one in given)
-            rows = ((one.id or as_id(one.metadata.get(key or DOC_KEY)), one.text) for one in read)
+            rows = ((one.id or id_at(one.metadata, key or DOC_KEY), one.text) for one in read)
         else:
-            raise InvalidInputError(
-                f"`corpus` must hold the texts of the documents by id, got {describe_type(given)}. "
-                "Give {id: text}, or a list of documents."
-            )
+            refuse("corpus", "texts of documents by id", given, "Give {id: text}, or a list of documents.")
         texts: dict[str, str] = {}
         for place, (name, text) in enumerate(rows):
             if name is None or not isinstance(text, str):
-                raise InvalidInputError(f"`corpus`: document {place} has no id or no text. Each needs both.")
+                raise InvalidInputError(
+                    Argument("corpus"), f": document {place} has no id or no text. Each needs both."
+                )
             if texts.setdefault(name, text) != text:
                 raise InvalidInputError(
-                    f"`corpus`: the id {name!r:.60} comes with two texts. It must hold whole documents, not chunks."
+                    Argument("corpus"),
+                    f": the id {name!r:.60} comes with two texts. It must hold whole documents, not chunks.",
                 )
         return cls(texts)
 
@@ -211,8 +210,10 @@ class CorpusTexts:
             name = names[place]
             if name not in self.texts:
                 raise InvalidInputError(
-                    f"{side.place(place)}: its document {name!r:.60} is not in `corpus`, whose ids look like "
-                    f"{', '.join(map(repr, list(self.texts)[:3]))}. Spans and chunks must name documents by these ids."
+                    f"{side.place(place)}: its document {name!r:.60} is not in ",
+                    Argument("corpus"),
+                    f", whose ids look like {', '.join(map(repr, list(self.texts)[:3]))}. Spans and chunks must name "
+                    "documents by these ids.",
                 )
             if end[place] > lengths[name or ""]:
                 raise InvalidInputError(

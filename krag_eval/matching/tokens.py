@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, IntArray
+from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import runs
 from krag_eval.documents.tokenizers import (
     CharacterTokenizer,
@@ -184,6 +185,32 @@ class TokenTable:
             stop = min(max(stop, start + 1), start + _TEXTS_AT_ONCE, len(ends))
             yield start, stop
             start = stop
+
+
+class NumberedTexts(TokenTable):
+    """A token table that numbers the tokens of all its texts once, and hands out those asked for."""
+
+    @cached_property
+    def everything(self) -> NumberedTokens:
+        """The tokens of all texts."""
+        return super().numbered(np.arange(len(self)))
+
+    def numbered(self, texts: IntArray) -> NumberedTokens:
+        """Return the tokens of these texts; equal ones have the same number in every call."""
+        numbers, offsets, size = self.everything
+        lengths = np.diff(offsets)[texts]
+        return NumberedTokens(numbers[runs(offsets[texts], lengths)], np.append(0, np.cumsum(lengths)), size)
+
+
+class ByLine:
+    """A tokenizer that gets each line of a text by itself."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+
+    def tokenize(self, text: str) -> list[str]:
+        """Return the tokens of the lines, one line after the other."""
+        return [token for line in text.split("\n") if line for token in self._tokenizer.tokenize(line)]
 
 
 def _vocabulary(rows: list[list[str]]) -> tuple[list[str], IntArray, IntArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,10 +11,12 @@ from typing import Any
 from krag_eval._utils.arrays import FloatArray
 from krag_eval.metrics.alpha_ndcg import alpha_ndcg
 from krag_eval.metrics.average_precision import average_precision
-from krag_eval.metrics.f1 import f1
+from krag_eval.metrics.err import err
+from krag_eval.metrics.f1 import f1, f_beta
 from krag_eval.metrics.freshness import freshness, undated
 from krag_eval.metrics.hit_rate import hit_rate, hit_rate_all
 from krag_eval.metrics.incomplete_labels import bpref, hit_rate_upper, infap, judged, mrr_upper, precision_upper
+from krag_eval.metrics.iprec import iprec
 from krag_eval.metrics.ndcg import ndcg
 from krag_eval.metrics.precision import precision
 from krag_eval.metrics.r_precision import r_precision
@@ -33,6 +36,7 @@ from krag_eval.metrics.sessions import (
     session_seen_not_cited,
     session_tokens,
 )
+from krag_eval.metrics.sets import num_rel, num_rel_ret, num_ret, set_f, set_map, set_precision, set_recall
 from krag_eval.metrics.spans import span_f1, span_iou, span_precision, span_recall
 
 
@@ -46,6 +50,9 @@ class Metric:
         has_micro: Whether it also has a micro value, from summed counts.
         parameters: Keyword arguments that may be part of its name, such as `rbp(p=0.5)`, each with its check.
         has_cut_off: Whether it depends on the cut-off; one that does not has one key, its name.
+        is_binary: Whether a grade is relevant to it or not; `rel=2` in its name then says from which grade on.
+        level: That grade; None for all above 0.
+        at: The parameter whose number may end its name, as in IPrec@0.1 and set_F_0.5, if that is no cut-off.
         reads_documents: Whether it is also given the documents, as `batch`.
         reads_matches: Whether it is also given `batch`, and what matches what as `matches`.
         reads_sessions: Whether it is also given what each search of a session found, as `sessions`.
@@ -60,6 +67,9 @@ class Metric:
     has_micro: bool = False
     parameters: Mapping[str, Callable[[str], Any]] = field(default_factory=dict)
     has_cut_off: bool = True
+    is_binary: bool = False
+    level: float | None = None
+    at: str | None = None
     reads_documents: bool = False
     reads_matches: bool = False
     reads_sessions: bool = False
@@ -69,14 +79,17 @@ class Metric:
     lower_is_better: bool = False
 
 
+_binary = partial(Metric, is_binary=True)
+_WITH_PRECISION = {"denominator": "precision_denominator"}
+
 METRICS: dict[str, Metric] = {
-    "hit_rate": Metric(hit_rate),
-    "hit_rate_all": Metric(hit_rate_all),
-    "mrr": Metric(reciprocal_rank),
-    "recall": Metric(recall, has_micro=True),
-    "precision": Metric(precision, {"denominator": "precision_denominator"}, has_micro=True),
-    "f1": Metric(f1, {"denominator": "precision_denominator"}, has_micro=True),
-    "map": Metric(average_precision),
+    "hit_rate": _binary(hit_rate),
+    "hit_rate_all": _binary(hit_rate_all),
+    "mrr": _binary(reciprocal_rank),
+    "recall": _binary(recall, has_micro=True),
+    "precision": _binary(precision, _WITH_PRECISION, has_micro=True),
+    "f1": _binary(f1, _WITH_PRECISION, has_micro=True),
+    "map": _binary(average_precision),
     "ndcg": Metric(ndcg, {"gain": "gain"}, has_ideal=True),
 }
 
@@ -92,13 +105,27 @@ def _checked(text: str, kind: Callable[[str], Any], is_right: Callable[[Any], bo
 _SHARE = partial(_checked, kind=float, is_right=lambda number: 0 <= number <= 1, must="lie between 0 and 1")
 _DAYS = partial(_checked, kind=float, is_right=lambda number: number > 0, must="be a number of days above 0")
 _COUNT = partial(_checked, kind=int, is_right=lambda number: number > 0, must="be at least 1")
+_ABOVE_0 = partial(_checked, kind=float, is_right=lambda number: 0 < number < math.inf, must="be a number above 0")
+
+read_level = _ABOVE_0
+"""Reads the grade from which on a binary metric counts a gold document, `rel=2` in its name."""
 
 # Computed where they are asked for by name.
 FURTHER_METRICS: dict[str, Metric] = {
-    "success": Metric(hit_rate),
-    "complete_rank": Metric(complete_rank),
-    "r_precision": Metric(r_precision, has_cut_off=False),
-    "rbp": Metric(rbp, parameters={"p": _SHARE}),
+    "success": _binary(hit_rate),
+    "complete_rank": _binary(complete_rank),
+    "r_precision": _binary(r_precision, has_cut_off=False),
+    "rbp": _binary(rbp, parameters={"p": _SHARE}),
+    "f": _binary(f_beta, _WITH_PRECISION, parameters={"beta": _ABOVE_0}),
+    "err": Metric(err, parameters={"max_grade": _ABOVE_0}),
+    "iprec": _binary(iprec, parameters={"recall": _SHARE}, has_cut_off=False, at="recall"),
+    "set_precision": _binary(set_precision, has_cut_off=False),
+    "set_recall": _binary(set_recall, has_cut_off=False),
+    "set_f": _binary(set_f, parameters={"beta": _ABOVE_0}, has_cut_off=False, at="beta"),
+    "set_map": _binary(set_map, has_cut_off=False),
+    "num_ret": Metric(num_ret, has_cut_off=False),
+    "num_rel": _binary(num_rel, has_cut_off=False),
+    "num_rel_ret": _binary(num_rel_ret, has_cut_off=False),
     "alpha_ndcg": Metric(alpha_ndcg, parameters={"alpha": _SHARE}, has_ideal=True),
     "redundancy": Metric(redundancy, parameters={"overlap": _SHARE}, reads_documents=True, lower_is_better=True),
     "freshness": Metric(
@@ -113,11 +140,11 @@ FURTHER_METRICS: dict[str, Metric] = {
     "span_iou": Metric(span_iou, reads_documents=True),
     "span_f1": Metric(span_f1, reads_documents=True),
     "judged": Metric(judged, reads_matches=True),
-    "bpref": Metric(bpref, has_cut_off=False, reads_matches=True),
-    "infap": Metric(infap, has_cut_off=False, reads_matches=True),
-    "precision_upper": Metric(precision_upper, {"denominator": "precision_denominator"}, reads_matches=True),
-    "hit_rate_upper": Metric(hit_rate_upper, reads_matches=True),
-    "mrr_upper": Metric(mrr_upper, reads_matches=True),
+    "bpref": _binary(bpref, has_cut_off=False, reads_matches=True),
+    "infap": _binary(infap, has_cut_off=False, reads_matches=True),
+    "precision_upper": _binary(precision_upper, _WITH_PRECISION, reads_matches=True),
+    "hit_rate_upper": _binary(hit_rate_upper, reads_matches=True),
+    "mrr_upper": _binary(mrr_upper, reads_matches=True),
     "session_recall": Metric(session_recall, parameters={"searches": _COUNT}, reads_sessions=True),
     "evidence_complete": Metric(session_complete, reads_sessions=True),
     "searches_to_evidence": Metric(session_searches, reads_sessions=True, lower_is_better=True),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
-from krag_eval._utils.serialization import State, read_record, read_whole
+from krag_eval._utils.serialization import State, read_integer, read_record
 from krag_eval.metrics import METRICS
 from krag_eval.metrics.cut_offs import GivenCutOff
 from krag_eval.metrics.judgments import CutOff, Judgments
@@ -339,7 +339,7 @@ class Summary(State):
         """
         read = read_record(record, "Summary", [field.name for field in fields(cls)])
         sides = read_record(read["unmatchable"], "Summary.unmatchable", ["actual", "predicted"])
-        unmatchable = {side: read_whole(count, f"Summary.unmatchable.{side}") for side, count in sides.items()}
+        unmatchable = {side: read_integer(count, f"Summary.unmatchable.{side}") for side, count in sides.items()}
         return cls(Tally.from_dict(read["tally"]), Distributions.from_dict(read["spread"]), unmatchable)
 
 

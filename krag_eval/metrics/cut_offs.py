@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from krag_eval._utils.arrays import IntArray
-from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval._utils.errors import Argument, InvalidInputError, refuse, show
 from krag_eval.documents.tokenizers import TOKENIZERS, tokenize_all
 from krag_eval.matching import Batch
 from krag_eval.matching.id_batch import IdBatch
 from krag_eval.metrics.judgments import CutOff
 
-_MOST_BITS = 1024  # a larger one has no name in a table
 _MOST = 1 << 40  # ranks, or tokens of a text: those of all queries can be summed
 _BUDGET = re.compile(r"([1-9][0-9]{0,299}) ?tok")
 
@@ -49,7 +48,9 @@ def check_cut_offs(k: object) -> tuple[GivenCutOff, ...]:
     given: Sequence[object] = tuple(k) if isinstance(k, (list, tuple, range)) else (k,)
     cut_offs = {_check_one(one) for one in given}
     if not cut_offs:
-        raise InvalidInputError("`k` is empty. Give at least one cut-off, for example k=(1, 5, 10).")
+        raise InvalidInputError(
+            Argument("k"), " is empty. Give at least one cut-off, for example ", Argument("k", (1, 5, 10)), "."
+        )
     ranks = sorted(one for one in cut_offs if isinstance(one, int))
     budgets = sorted(one for one in cut_offs if isinstance(one, TokenBudget))
     return (*ranks, *budgets, *([None] if None in cut_offs else []))
@@ -61,18 +62,12 @@ def _check_one(one: object) -> GivenCutOff:
     if isinstance(one, str) and (budget := _BUDGET.fullmatch(one)):
         return TokenBudget(int(budget[1]))
     if isinstance(one, bool) or not isinstance(one, Integral) or one < 1:
-        hint = (
-            ' A budget of tokens is written "2000tok"; metrics are given as `metrics`.' if isinstance(one, str) else ""
-        )
-        raise InvalidInputError(
-            f"`k` must be an integer of at least 1, got {show(one)}. Leave it out to score every rank.{hint}"
-        )
-    rank = int(one)
-    if rank.bit_length() > _MOST_BITS:
-        raise InvalidInputError(
-            f"`k` has {rank.bit_length()} bits, and no ranking is that long. Leave it out to score every rank."
-        )
-    return rank
+        of_str = (' A budget of tokens is written "2000tok"; metrics are given as ', Argument("metrics"), ".")
+        hint = of_str if isinstance(one, str) else ()
+        refuse("k", "an integer of at least 1", one, "Leave it out to score every rank.", *hint)
+    if int(one) > _MOST:
+        refuse("k", f"at most {_MOST:,}: no ranking is longer", one, "Give None to score every rank.")
+    return int(one)
 
 
 def check_ranks(k: object, needed_by: str) -> list[int]:
@@ -84,10 +79,8 @@ def check_ranks(k: object, needed_by: str) -> list[int]:
     given: Sequence[object] = tuple(k) if isinstance(k, (list, tuple, range)) else (k,)
     for one in given or (k,):
         if isinstance(one, bool) or not isinstance(one, Integral) or one < 1:
-            raise InvalidInputError(
-                f"`k` must be ranks of at least 1 for {needed_by}, got {'all' if one is None else show(one)}. "
-                "Give ranks such as 1, 5 and 10."
-            )
+            must = f" must be ranks of at least 1 for {needed_by}, got {'all' if one is None else show(one)}."
+            raise InvalidInputError(Argument("k"), must, " Give ranks such as 1, 5 and 10.")
     return [one for one in check_cut_offs(k) if isinstance(one, int)]
 
 
@@ -99,10 +92,7 @@ def ranks_within(cut_offs: Sequence[GivenCutOff], batch: Batch) -> Ranks:
 
     The first document that does not fit whole ends the context: it and all below it are left out.
     """
-    # What is beyond any ranking is cut to what summed counts can hold.
-    return {
-        k: _fitting(k, batch) if isinstance(k, TokenBudget) else None if k is None else min(k, _MOST) for k in cut_offs
-    }
+    return {k: _fitting(k, batch) if isinstance(k, TokenBudget) else k for k in cut_offs}
 
 
 def _fitting(budget: TokenBudget, batch: Batch) -> IntArray:

@@ -9,8 +9,8 @@ from datetime import UTC, date, datetime
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray
-from krag_eval._utils.checks import as_number
-from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval._utils.checks import as_number, check_number
+from krag_eval._utils.errors import refuse
 from krag_eval.documents.readers import reader_of, split_pair
 from krag_eval.matching import Batch
 from krag_eval.metrics.judgments import CutOff, Judgments, within
@@ -42,8 +42,7 @@ def freshness(
     Source: exponential decay by half-life, as in the time-weighted retrieval that frameworks offer.
     """
     ages = _ages(batch, _as_moment(now, "now"), date_key)
-    if not half_life > 0:
-        raise InvalidInputError(f"`half_life` must be a number of days above 0, got {show(half_life, 40)}.")
+    check_number("half_life", half_life, "It is in days.", above=0)
     dated = np.flatnonzero(~np.isnan(ages))
     query, rank = batch.predicted.places_of(dated)
     inside = within(query, rank, k)
@@ -94,7 +93,7 @@ def _age(document: object, now: datetime, date_key: str) -> float:
 def _as_moment(given: object, name: str) -> datetime:
     moment = _moment(given)
     if moment is None:
-        raise InvalidInputError(f"`{name}` must be a date in ISO 8601, such as 2026-01-31, got {show(given)}.")
+        refuse(name, "a date in ISO 8601, such as 2026-01-31", given)
     return moment
 
 

@@ -1,7 +1,8 @@
 """Metrics for incomplete labels: how much is judged, measures of judged documents alone, and upper bounds.
 
-A document is judged if its query has a grade for it, 0 included. A grade below 0 in TREC qrels means that it was in the
-pool but not judged; it is read as 0 and kept in the metadata.
+A document is judged if its query has a grade for it, 0 included. A grade below 0 is TREC's mark of a document that was
+in the pool and that nobody judged. `judged` still counts it, as ir_measures does, and `unjudged="remove"` removes
+it, as trec_eval does with `-J`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
-from krag_eval.documents.readers import NEGATIVE_GRADE, reader_of
 from krag_eval.matching import Batch, Matches
 from krag_eval.metrics.judgments import (
     CutOff,
@@ -44,6 +44,7 @@ def judged(judged: Judgments, k: CutOff = None, *, batch: Batch, matches: Matche
     Edge cases:
         * Nothing retrieved: 0.
         * A rank that repeats a judged document is judged.
+        * A grade below 0 is a label here, although it says that nobody judged the document.
 
     Source: `Judged` of ir_measures, to which it is equal on unique ids.
     """
@@ -94,7 +95,7 @@ def infap(judged: Judgments, k: CutOff = None, *, batch: Batch, matches: Matches
                                                      / (relevant + irrelevant + 2 e), with e = 0.00001
 
     `relevant` and `irrelevant` count judged ranks above r, and `pooled` these and the ranks of the pool that were not
-    judged: grades below 0 in TREC qrels. All other ranks are taken for irrelevant. It has no cut-off.
+    judged: grades below 0. All other ranks are taken for irrelevant. It has no cut-off.
 
     Shape: (n_queries,), float64. Range: 0 to 1, higher is better. NaN where a query has no gold document.
 
@@ -197,9 +198,15 @@ def remove_unjudged(batch: Batch, matches: Matches) -> tuple[Batch, Matches]:
     if not is_judged.all():
         columns = ("actual", "predicted", "similarity", "method")
         matches = replace(matches, **{name: getattr(matches, name)[is_judged] for name in columns})
-    kept = judged_positions(batch, matches)
+    return keep_ranks(batch, matches, judged_positions(batch, matches))
+
+
+def keep_ranks(batch: Batch, matches: Matches, kept: IntArray) -> tuple[Batch, Matches]:
+    """Return the rankings with the documents at these positions alone, and what matches in them."""
+    is_kept = np.isin(matches.predicted, kept)
+    columns = {name: getattr(matches, name)[is_kept] for name in ("actual", "predicted", "similarity", "method")}
     shorter = type(batch)(batch.actual, batch.predicted.keep(kept), batch.settings)
-    return shorter, replace(matches, predicted=np.searchsorted(kept, matches.predicted))
+    return shorter, replace(matches, **columns | {"predicted": np.searchsorted(kept, columns["predicted"])})
 
 
 def _all_relevant(judged: Judgments, batch: Batch, matches: Matches) -> Judgments:
@@ -224,14 +231,8 @@ def _irrelevant(judged: Judgments, batch: Batch, matches: Matches, pooled: BoolA
 
 
 def _pooled(batch: Batch) -> BoolArray:
-    """Return which gold documents have a grade below 0 in the qrels."""
-    pooled = np.zeros(int(batch.actual.offsets[-1]), dtype=bool)
-    documents = getattr(batch.actual, "documents", None)
-    if documents is not None:
-        for place in np.flatnonzero(batch.actual.grades == 0).tolist():
-            reader = reader_of(documents[place])
-            pooled[place] = reader is not None and NEGATIVE_GRADE in reader.metadata(documents[place])
-    return pooled
+    """Return which gold documents were in the pool and not judged."""
+    return np.asarray(batch.actual.grades < 0)
 
 
 def _above(judged: Judgments, batch: Batch, positions: IntArray) -> IntArray:

@@ -71,6 +71,25 @@ class Judgments:
         missed = np.append(self.gold_rank == 0, False)[self.gold_number]  # -1, of grade 0, is the last place
         return np.where(missed, self.gold_number, -1)
 
+    def at_level(self, level: float | None) -> Judgments:
+        """Return the same where gold documents with a grade under `level` are none; judged they stay. None: itself."""
+        if level is None or (self.gold_grade >= level).all():
+            return self
+        if level not in self._levels:
+            is_gold = self.gold_grade >= level
+            number = np.append(np.where(is_gold, np.cumsum(is_gold) - 1, -1), -1)
+            of_gold = is_gold[self.edge_gold]
+            self._levels[level] = _judgments(
+                self.n_retrieved,
+                self.gold_query[is_gold],
+                self.gold_grade[is_gold],
+                number[self.gold_number],
+                self.edge_query[of_gold],
+                self.edge_rank[of_gold],
+                number[self.edge_gold[of_gold]],
+            )
+        return self._levels[level]
+
     @property
     def is_defined(self) -> BoolArray:
         """Whether a query has gold documents; without any, its metrics are undefined."""
@@ -171,6 +190,11 @@ class Judgments:
         return {}
 
     @cached_property
+    def _levels(self) -> dict[float, Judgments]:
+        """What `at_level` has made so far."""
+        return {}
+
+    @cached_property
     def _fixed_point_bits(self) -> IntArray:
         """60 - ceil(log2(n)) for n gold documents; shape (n_queries,)."""
         return 60 - np.frexp(np.maximum(self.n_gold, 1) - 1.0)[1]
@@ -256,21 +280,40 @@ def judge(batch: Batch, matches: Matches) -> Judgments:
     edges = np.sort(matched[fresh] * n_gold + gold[fresh])
     edges = edges[np.append(True, edges[1:] != edges[:-1])[: len(edges)]]  # merged gold documents are matched once
     position, edge_gold = np.divmod(edges, n_gold)
-    edge_query, edge_rank = predicted.places_of(position)
+    return _judgments(
+        predicted.sizes,
+        gold_query,
+        grade_of_group[gold_position],
+        gold_number,
+        *predicted.places_of(position),
+        edge_gold,
+    )
 
-    gold_rank = np.zeros(len(gold_position), dtype=np.int64)
+
+def _judgments(
+    n_retrieved: IntArray,
+    gold_query: IntArray,
+    gold_grade: FloatArray,
+    gold_number: IntArray,
+    edge_query: IntArray,
+    edge_rank: IntArray,
+    edge_gold: IntArray,
+) -> Judgments:
+    """Decide what follows from which rank matches which gold document."""
+    gold_rank = np.zeros(len(gold_query), dtype=np.int64)
     gold_rank[edge_gold[::-1]] = edge_rank[::-1]  # sorted by rank: the best one is assigned last and stays
-    first_edge = np.flatnonzero(np.append(True, position[1:] != position[:-1])[: len(position)])
+    is_new = (edge_query[1:] != edge_query[:-1]) | (edge_rank[1:] != edge_rank[:-1])
+    first_edge = np.flatnonzero(np.append(True, is_new)[: len(edge_rank)])
     is_credited = _credited_ranks(edge_query, edge_rank, edge_gold, gold_rank)[first_edge]
     return Judgments(
-        n_retrieved=predicted.sizes,
-        n_gold=np.bincount(gold_query, minlength=len(batch)),
+        n_retrieved=n_retrieved,
+        n_gold=np.bincount(gold_query, minlength=len(n_retrieved)),
         relevant_query=edge_query[first_edge],
         relevant_rank=edge_rank[first_edge],
         credited_query=edge_query[first_edge][is_credited],
         credited_rank=edge_rank[first_edge][is_credited],
         gold_query=gold_query,
-        gold_grade=grade_of_group[gold_position],
+        gold_grade=gold_grade,
         gold_rank=gold_rank,
         gold_number=gold_number,
         edge_query=edge_query,

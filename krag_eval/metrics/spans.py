@@ -97,12 +97,12 @@ def found_shares(judged: Judgments, batch: Batch, k: CutOff = None) -> FloatArra
     return np.divide(needs.found, needs.length)
 
 
-Parts = tuple[tuple[int, int], ...]
+SpanParts = tuple[tuple[int, int], ...]
 
 
 def shared_parts(
     judged: Judgments, batch: Batch, index: int, k: int | None = None
-) -> tuple[list[Parts | None], list[Parts | None]]:
+) -> tuple[list[SpanParts | None], list[SpanParts | None]]:
     """Return what the gold spans and the chunks of one query share, as starts and ends in each of them.
 
     Args:
@@ -123,7 +123,7 @@ def shared_parts(
     return [_parts(gold, chunks[:k]) for gold in golds], [_parts(chunk, counted) for chunk in chunks]
 
 
-def _parts(place: tuple[int, ...], others: Sequence[tuple[int, ...]]) -> Parts | None:
+def _parts(place: tuple[int, ...], others: Sequence[tuple[int, ...]]) -> SpanParts | None:
     """Return the parts of a place that others cover, merged, counted from its start."""
     document, start, end = place
     if document < 0:

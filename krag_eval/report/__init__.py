@@ -1,9 +1,7 @@
-"""Report scores, causes of misses, comparisons and single queries as HTML, Markdown, JSON or CSV."""
+"""Report scores, causes of misses, comparisons and single queries as Markdown, JSON or CSV, or as the HTML page."""
 
 from krag_eval.report.build import build_report
-from krag_eval.report.leaderboard import comparison_latex
-from krag_eval.report.notebook import comparison_html, diagnosis_html, diagnosis_latex, result_html, result_latex
-from krag_eval.report.records import Cell, Column, Report, ReportedSystem, Section, Table
+from krag_eval.report.records import Report, ReportedSystem
 from krag_eval.report.sections import sections_of
 from krag_eval.report.writers import FORMATS, check_target, write_report
 
@@ -17,12 +15,6 @@ __all__ = [
     "Table",
     "build_report",
     "check_target",
-    "comparison_html",
-    "comparison_latex",
-    "diagnosis_html",
-    "diagnosis_latex",
-    "result_html",
-    "result_latex",
     "sections_of",
     "write_report",
 ]

@@ -12,14 +12,24 @@ from krag_eval._utils.formatting import number_of
 from krag_eval._utils.suggestions import check_names
 from krag_eval.analysis.comparison import DECISIVE_METRICS, Comparison, compare
 from krag_eval.analysis.comparison.compare import COMPARED_OF_SESSIONS
-from krag_eval.analysis.comparison.systems import System, check_comparable, check_systems, score, slices_of
-from krag_eval.analysis.diagnosis import diagnose
+from krag_eval.analysis.comparison.systems import (
+    System,
+    check_comparable,
+    check_systems,
+    results_alone,
+    score,
+    slices_of,
+)
 from krag_eval.analysis.funnel import Funnel, funnel, has_stages
 from krag_eval.analysis.gate import GateReport
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
+from krag_eval.datasets.argument_order import gold_first
+from krag_eval.documents.readers import IdKey
+from krag_eval.evaluation.detail import largest_cut_off
+from krag_eval.evaluation.diagnosis import diagnose
 from krag_eval.evaluation.intervals import add_intervals
 from krag_eval.evaluation.pipeline import MetricFunction
-from krag_eval.evaluation.results import EvaluationResult, largest_cut_off
+from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import ScoringSettings
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS
 from krag_eval.report.records import Report, ReportedSystem
@@ -29,9 +39,10 @@ _DIRECTION = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 CUT_OFFS = DEFAULT_CUT_OFFS
 
 
+@gold_first(old="systems, evalset")
 def build_report(
-    systems: Mapping[str, Run | EvaluationResult],
     evalset: object = None,
+    systems: Mapping[str, Run | EvaluationResult] | None = None,
     *,
     title: str | None = None,
     baseline: str | None = None,
@@ -39,7 +50,7 @@ def build_report(
     k: int | str | Sequence[int | str | None] | None = CUT_OFFS,
     metrics: str | Sequence[str | MetricFunction] | None = None,
     level: str = "chunk",
-    doc_key: str = DOC_KEY,
+    doc_key: IdKey = DOC_KEY,
     proxy: bool = False,
     missing: str = "refuse",
     seed: int = 0,
@@ -54,8 +65,9 @@ def build_report(
     Intervals and the comparison need scipy; without it, a note says that they are missing.
 
     Args:
+        evalset: The evaluation set; required for runs and for slices. Results can also be given alone:
+            `build_report(results)`.
         systems: Runs, which are scored like `evaluate_run` does, or results with their queries, by name.
-        evalset: The evaluation set; required for runs and for slices.
         title: The title; by default the systems and the name of the set, or the number of questions.
         baseline: The system that the others are compared with; the first by default.
         by: One or several fields of the questions or of their metadata, for slices; `"type"` by default.
@@ -78,29 +90,30 @@ def build_report(
             questions.
     """
     check_names(settings, ScoringSettings.__annotations__)
+    evalset, systems = results_alone(evalset, systems)
     given, first = check_systems(systems, baseline, fewest=1)
     questions = None if evalset is None else as_evalset(evalset)
     scoring = {"k": k, "metrics": metrics, "level": level, "doc_key": doc_key, "proxy": proxy, "n_jobs": n_jobs}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", KragEvalWarning)
         slices = [] if questions is None else slices_of(questions, by)
-        scored = sorted(score(given, questions, missing, scoring | settings), key=lambda s: s.name != first)
-        check_comparable(scored, questions)
+        scored = sorted(score(questions, given, missing, scoring | settings), key=lambda s: s.name != first)
+        check_comparable(questions, scored)
         try:
             results = add_intervals({system.name: system.result for system in scored}, seed)
             if comparison is not None:
                 _check_is_of(comparison, results)
             elif len(results) > 1:
                 keys = decisive_keys(list(results.values()))  # the fewer the tests, the less each is adjusted
-                comparison = compare(results, questions, by=by, keys=keys, doc_key=doc_key, seed=seed)
+                comparison = compare(questions, results, by=by, keys=keys, doc_key=doc_key, seed=seed)
         except MissingDependencyError as error:
             results = {system.name: system.result for system in scored}
-            warn(f"The report has no intervals and no comparison. {error}")
+            warn("The report has no intervals and no comparison. ", *error.args)
         if funnels is None:
             shared: dict[str, Any] = {"by": by, "level": level, "doc_key": doc_key, "n_jobs": n_jobs} | settings
             runs = {name: run for name, run in given.items() if isinstance(run, Run) and has_stages(run)}
             k_of = {name: largest_cut_off(results[name]) for name in runs}
-            funnels = [replace(funnel(run, questions, k=k_of[name], **shared), name=name) for name, run in runs.items()]
+            funnels = [replace(funnel(questions, run, k=k_of[name], **shared), name=name) for name, run in runs.items()]
     return Report(
         title=title or _title(questions, scored),
         systems=tuple(

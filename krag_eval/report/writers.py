@@ -6,50 +6,33 @@ undefined values. Markdown has the tables of GitHub.
 
 from __future__ import annotations
 
-import csv
 import errno
-import io
 import math
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from krag_eval._utils.checks import check_kind, check_path
-from krag_eval._utils.errors import InvalidInputError, did_you_mean
+from krag_eval._utils.errors import Argument, InvalidInputError, did_you_mean, refuse
 from krag_eval._utils.files.io import DASH, is_standard, write_atomically
-from krag_eval._utils.formatting import clip, one_line
+from krag_eval._utils.plugins import REPORTS, load
 from krag_eval._utils.serialization import json_text
 from krag_eval._utils.version import __version__
+from krag_eval.report.build import build_report
 from krag_eval.report.records import (
     Report,
     ReportedSystem,
-    Section,
-    Table,
     causes_by_query,
     gold_by_query,
     retrieved_ids,
     slices_by_query,
 )
 from krag_eval.report.sections import sections_of
-
-# Without it, Excel reads the file in the local code page, which breaks Korean.
-BYTE_ORDER_MARK = "\ufeff"
-# The longest cell of Excel. Longer text spills into the next row, and Python's `csv` refuses to read it.
-LONGEST_CELL = 32_767
-_LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-}
-# What a spreadsheet takes for a formula; East Asian ones also accept the full-width form.
-_FORMULA = re.compile(r"[\t\r\n]|[\s\x00-\x1f\u200b-\u200f\u2060-\u2069\ufeff]*[=+\-@＝＋－＠]")
+from krag_eval.tables.markdown import escape, escape_line, section_markdown
+from krag_eval.tables.model import Section, Table
+from krag_eval.tables.sheets import BYTE_ORDER_MARK, csv_line
 
 
 def csv_lines(report: Report) -> Iterator[str]:
@@ -96,24 +79,6 @@ def _rows(system: ReportedSystem, slices: dict[str, list[list[str]]], keys: Sequ
                 *(query.values.get(key) for key in keys),
             ]
         )
-
-
-def csv_line(cells: Sequence[str | float | int | None]) -> str:
-    """Return a line of CSV; strings are cut to the longest cell, and none of them is a formula."""
-    buffer = io.StringIO()
-    csv.writer(buffer).writerow(
-        [clip(neutralise(cell), LONGEST_CELL) if isinstance(cell, str) else cell for cell in cells]
-    )
-    return buffer.getvalue()
-
-
-def neutralise(text: str) -> str:
-    """Return the text, with a leading `'` if a spreadsheet would take it for a formula.
-
-    >>> neutralise("=1+1"), neutralise(" @SUM(A1)"), neutralise("a=b")
-    ("'=1+1", "' @SUM(A1)", 'a=b')
-    """
-    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def json_lines(report: Report) -> Iterator[str]:
@@ -238,15 +203,6 @@ def _queries(report: Report) -> Iterator[dict[str, Any]]:
         }
 
 
-# Characters that begin code, emphasis, links, cells or formulas; `_` inside a word begins nothing.
-_SPECIAL = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-# Characters that begin a heading, a list item or a rule at the start of a line.
-_AT_START = re.compile(r"[-+=#]|\d+(?=[.)])")
-_ADDRESS = re.compile(r"(?i)(?:https?|ftp|mailto|xmpp)(?=:)|www(?=\.)")
-_MENTION = re.compile(r"(?<!\w)@(?=\w)|@(?=[\w-]+\.\w)")
-
-
 def markdown(report: Report) -> Iterator[str]:
     """Yield the report as Markdown in pieces.
 
@@ -260,92 +216,8 @@ def markdown(report: Report) -> Iterator[str]:
         yield from section_markdown(section)
 
 
-def section_markdown(section: Section) -> Iterator[str]:
-    """Yield a section of a report as Markdown in pieces."""
-    yield f"\n## {escape(section.title)}\n"
-    for paragraph in section.paragraphs:
-        yield f"\n{escape_line(paragraph)}\n"
-    for table in section.tables:
-        if table.title:
-            yield f"\n### {escape(table.title)}\n"
-        yield "\n"
-        yield from markdown_table(table)
-        if table.note:
-            yield f"\n{escape_line(table.note)}\n"
-
-
-def markdown_table(table: Table) -> Iterator[str]:
-    """Yield the lines of a table of GitHub's Markdown; cells with the tone `"best"` are bold."""
-    yield _markdown_row([escape(column.title) for column in table.columns])
-    yield f"|{'|'.join('---:' if column.is_number else '---' for column in table.columns)}|\n"
-    for row in table.rows:
-        yield _markdown_row([f"**{escape(cell.text)}**" if cell.tone == "best" else escape(cell.text) for cell in row])
-
-
-def latex_table(table: Table, marks: Mapping[tuple[str, str], str] = MappingProxyType({})) -> str:
-    """Return a LaTeX `tabular`; cells with the tone `"best"` are bold. It needs the LaTeX package booktabs.
-
-    Args:
-        table: The table.
-        marks: Superscripts, by the text of the first cell of a row and the key of a column.
-    """
-    lines = [
-        f"\\begin{{tabular}}{{{''.join('r' if column.is_number else 'l' for column in table.columns)}}}",
-        "\\toprule",
-        _latex_row(_latex(column.title) for column in table.columns),
-        "\\midrule",
-    ]
-    for row in table.rows:
-        texts = [f"\\textbf{{{_latex(cell.text)}}}" if cell.tone == "best" else _latex(cell.text) for cell in row]
-        signs = [marks.get((row[0].text, column.key)) for column in table.columns]
-        lines.append(_latex_row(t + (f"$^{{{sign}}}$" if sign else "") for t, sign in zip(texts, signs, strict=True)))
-    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}"])
-
-
-def _latex_row(cells: Iterable[str]) -> str:
-    return " & ".join(cells) + r" \\"
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in one_line(text))
-
-
-def _markdown_row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |\n"
-
-
-def escape(text: str) -> str:
-    r"""Escape a text for one line of Markdown: nothing in it becomes markup, a link or a mention.
-
-    >>> print(escape("a|b <img src=x> [link](http://x)"))
-    a\|b &lt;img src=x&gt; \[link\](http\://x)
-    """
-    line = re.sub("[&<>]", lambda found: _ENTITIES[found[0]], _SPECIAL.sub(r"\\\g<0>", one_line(text)))
-    return _MENTION.sub("@<!-- -->", _ADDRESS.sub(r"\g<0>\\", line))
-
-
-def escape_line(text: str) -> str:
-    r"""Escape a text that begins a line of Markdown.
-
-    >>> print(escape_line("1. -"), escape_line("# a"))
-    1\. - \# a
-    """
-    line = escape(text)
-    start = _AT_START.match(line)
-    if start is None:
-        return line
-    at = start.end() if start[0].isdigit() else 0
-    return f"{line[:at]}\\{line[at:]}"
-
-
-def _html(report: Report) -> Iterable[str]:
-    from krag_eval.report.html import html_parts  # needs the extra `report`
-
-    return html_parts(report)
-
-
 FORMATS: dict[str, Callable[[Report], Iterable[str]]] = {
-    "html": _html,
+    "html": lambda report: load(REPORTS, "page")(report),
     "md": markdown,
     "json": json_lines,
     "csv": csv_lines,
@@ -387,6 +259,20 @@ def write_report(
     return target
 
 
+def report_file(
+    path: str | os.PathLike[str],
+    evalset: object,
+    systems: Mapping[str, Any],
+    *,
+    format: str | None = None,  # noqa: A002
+    force: bool = False,
+    **options: Any,
+) -> Path:
+    """Build a report and write it, once the path and the format are known to be right; the entry point of `.report`."""
+    check_target(path, format, force)
+    return write_report(build_report(evalset, systems, **options), path, format=format, force=force)
+
+
 def check_target(
     path: str | os.PathLike[str],
     format: str | None = None,  # noqa: A002
@@ -407,7 +293,9 @@ def check_target(
     if target.is_dir():
         raise InvalidInputError(f"{target}: is a folder. Give the path of a file in it, such as report.{chosen}.")
     if target.is_file() and not force:
-        raise InvalidInputError(f"{target}: already exists. Give another path, or replace it with force=True.")
+        raise InvalidInputError(
+            f"{target}: already exists. Give another path, or replace it with ", Argument("force", True), "."
+        )
     folder = target.parent
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
@@ -422,21 +310,21 @@ def check_target(
 def _format_of(path: Path, given: str | None) -> str:
     known = ", ".join(FORMATS)
     if str(path) == DASH and not (is_standard(path) and given):
-        raise InvalidInputError(
-            "A report must be written to a file, got '-'. Give a path such as report.html, or a `format`."
-        )
+        refuse("path", "a file such as report.html", "-", "Give one, or a ", Argument("format"), ".")
     if given is not None:
         name = str(given).lower().removeprefix(".")
         if name not in FORMATS:
             raise InvalidInputError(
-                f"`format` {given!r:.60} is not a report format.{did_you_mean(given, FORMATS)} Known formats: {known}."
+                Argument("format"),
+                f" {given!r:.60} is not a report format.{did_you_mean(given, FORMATS)} Known formats: {known}.",
             )
         return name
     ending = path.suffix.lower()
     if ending not in _ENDINGS:
         found = f"the unknown ending {ending!r}" if ending else "no ending"
         raise InvalidInputError(
-            f"{path}: has {found}. It must end with .html, .md, .json or .csv. "
-            f"Rename it, or give a `format` of {known}."
+            f"{path}: has {found}. It must end with .html, .md, .json or .csv. Rename it, or give a ",
+            Argument("format"),
+            f" of {known}.",
         )
     return _ENDINGS[ending]

@@ -1,4 +1,4 @@
-"""One retriever scored, and several compared on one set of questions, as pandas frames."""
+"""Retrievers asked and scored: recorded runs, frames of values, agents, and what a running application retrieves."""
 
 from krag_eval.retrievers.evaluate import RetrieverScores, aevaluate_retriever, evaluate_retriever, evaluate_retrievers
 

@@ -13,10 +13,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
-from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, refuse
 from krag_eval._utils.redaction import Redactor, describe_error
 from krag_eval.datasets import Question, Run, RunRow, Search
+from krag_eval.datasets.argument_order import gold_first
 from krag_eval.datasets.sessions import read_documents
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import looks_like_id
@@ -31,8 +31,9 @@ Agent = Callable[[str, Any], Any]
 _ATTEMPT = "krag_attempt"
 
 
+@gold_first(old="agent, evalset")
 def run_agent(
-    agent: Agent, evalset: object, *, search: object = None, handler: object = None, **options: Unpack[RunOptions]
+    evalset: object, agent: Agent, *, search: object = None, handler: object = None, **options: Unpack[RunOptions]
 ) -> Run:
     """Ask an agent every question of an evaluation set, and record what it searched for and found.
 
@@ -41,10 +42,10 @@ def run_agent(
     if it keeps raising, the row of the question is an error. A search that raises is recorded with its error.
 
     Args:
+        evalset: An `EvalSet`, `{question: gold}`, a list of questions, or a table.
         agent: With `search`, it is called as `agent(question, search)` and calls `search(query)` as often as it likes,
             which returns the first `k` documents as the retriever returned them; an async agent awaits it. With
             `handler`, it is called as `agent(question, config)` and passes `config` on to LangChain or LangGraph.
-        evalset: An `EvalSet`, `{question: gold}`, a list of questions, or a table.
         search: A retriever of any kind that `run_retriever` takes.
         handler: The class of a handler that records sessions: `krag_eval_langchain.RetrievalScoringHandler`.
         **options: Those of `run_retriever`; `k` is required.
@@ -61,30 +62,29 @@ def run_agent(
     ...         search("opening hours")
     >>> def find(query):
     ...     return [{"id": "h", "text": "We open at nine."}] if "hours" in query else [{"id": "x", "text": "Hello."}]
-    >>> run = run_agent(agent, {"When may I come?": ["h"]}, search=find, k=5)
+    >>> run = run_agent({"When may I come?": ["h"]}, agent, search=find, k=5)
     >>> [(search.query, search.retrieved[0].id) for row in run.rows.values() for search in row.searches]
     [('When may I come?', 'x'), ('opening hours', 'h')]
     """
-    return _plan(agent, evalset, search, handler, options).carry_out().run()
+    return _plan(evalset, agent, search, handler, options).carry_out().run()
 
 
+@gold_first(old="agent, evalset")
 async def arun_agent(
-    agent: Agent, evalset: object, *, search: object = None, handler: object = None, **options: Unpack[RunOptions]
+    evalset: object, agent: Agent, *, search: object = None, handler: object = None, **options: Unpack[RunOptions]
 ) -> Run:
     """Ask an agent every question of an evaluation set, on the running event loop.
 
     Arguments, result and errors are those of `run_agent`.
     """
-    return (await _plan(agent, evalset, search, handler, options).carry_out_here()).run()
+    return (await _plan(evalset, agent, search, handler, options).carry_out_here()).run()
 
 
-def _plan(agent: Agent, evalset: object, search: object, handler: Any, options: RunOptions) -> Plan:
+def _plan(evalset: object, agent: Agent, search: object, handler: Any, options: RunOptions) -> Plan:
     given: object = agent
     if not callable(given) or isinstance(given, type):
-        raise InvalidInputError(
-            f"`agent` is {describe_type(agent)}. It must be a function that takes a question and `search`, such as "
-            "`def agent(question, search): ...`."
-        )
+        must = "a function that takes a question and `search`, such as `def agent(question, search): ...`"
+        refuse("agent", must, agent)
     if (search is None) == (handler is None):
         raise InvalidInputError(
             "Give either `search`, a retriever that the agent is passed, or `handler`, the class of a handler that "
@@ -104,7 +104,7 @@ def _plan(agent: Agent, evalset: object, search: object, handler: Any, options: 
             )
         function = partial(_ask, agent, retriever, k, copy, is_async_agent)
     name, path = names_of(agent)
-    return plan_run(agent, evalset, caller=Caller(function, is_async_agent, name, path, is_agent=True), **options)
+    return plan_run(evalset, agent, caller=Caller(function, is_async_agent, name, path, is_agent=True), **options)
 
 
 def _row(question: Question, answer: Any, searches: Sequence[Search], copy: Copier) -> RunRow:

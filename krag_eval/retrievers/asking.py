@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential, wait_random
-
-from krag_eval._utils.checks import check_count, check_seconds, one_of
-from krag_eval._utils.errors import InvalidInputError, RunStoppedError
+from krag_eval._utils.checks import check_count, check_number, one_of
+from krag_eval._utils.errors import InvalidInputError, RunStoppedError, refuse
 from krag_eval._utils.redaction import Redactor, describe_error
+from krag_eval._utils.retrying import Retrying
 from krag_eval._utils.threads import CallThread, with_time_limit
 from krag_eval.datasets import Question, RunRow
 from krag_eval.documents.document import Document
+from krag_eval.documents.readers import IdKey
 from krag_eval.retrievers.calling import Caller
 from krag_eval.retrievers.responses import METADATA, Copier, needs_a_loop, take, take_later
 
@@ -38,7 +38,7 @@ class CallSettings:
         timeout: Seconds for one attempt, or None.
         retries: How often a failed call is retried.
         backoff: Seconds before the first retry; doubled before each further one, plus a random delay of up to the
-            same length.
+            same length. If the error has `Retry-After`, that is used instead, up to 30 seconds.
         retry_on: Which exceptions are retried: types, or a function that takes an exception.
         metadata: Which metadata of the documents is kept: `"none"`, `"ids"` or `"all"`.
         id_key: The key of the metadata that holds the ids of documents, or None.
@@ -51,7 +51,7 @@ class CallSettings:
     backoff: float = 0.5
     retry_on: RetryOn | None = None
     metadata: str = "all"
-    id_key: str | None = None
+    id_key: IdKey | None = None
 
     def __post_init__(self) -> None:
         one_of("metadata", self.metadata, METADATA)
@@ -59,13 +59,11 @@ class CallSettings:
         check_count("concurrency", self.concurrency)
         check_count("retries", self.retries, least=0)
         if self.timeout is not None:
-            check_seconds("timeout", self.timeout, above_zero=True)
-        check_seconds("backoff", self.backoff)
+            check_number("timeout", self.timeout, "It is in seconds.", above=0)
+        check_number("backoff", self.backoff, "It is in seconds.", least=0)
         types = self.retry_on if isinstance(self.retry_on, tuple) else (self.retry_on,)
         if not all(callable(one) or one is None for one in types):
-            raise InvalidInputError(
-                f"`retry_on` must be an exception type, a tuple of these, or a function, got {self.retry_on!r:.60}."
-            )
+            refuse("retry_on", "an exception type, a tuple of these, or a function", self.retry_on)
 
     def is_worth_retrying(self, error: BaseException) -> bool:
         """Whether another attempt may succeed."""
@@ -110,13 +108,7 @@ class _Slot:
         self._thread: CallThread | None = None
         self._redactor: Redactor | None = None  # only an error needs it
         self._seconds = 0.0  # of the last attempt
-        # One per slot: tenacity keeps the state of the attempt in it.
-        self._retrying = AsyncRetrying(
-            stop=stop_after_attempt(settings.retries + 1),
-            wait=wait_exponential(multiplier=settings.backoff, max=LONGEST_WAIT) + wait_random(0, settings.backoff),
-            retry=retry_if_exception(settings.is_worth_retrying),
-            reraise=True,
-        )
+        self._retrying = Retrying(settings.retries, settings.is_worth_retrying, settings.backoff, LONGEST_WAIT)
         self._attempt = self._attempt_on_the_loop if caller.is_async else self._attempt_in_the_thread
 
     async def work(self, questions: Iterator[Question], take_row: Callable[[RunRow], None]) -> None:
@@ -156,17 +148,7 @@ class _Slot:
         return describe_error(error, self._redactor)
 
     async def _answer(self, asked: str | Question) -> Any:
-        try:
-            return await self._attempt(asked)
-        except Exception as error:  # noqa: BLE001 - it is raised again below
-            failed = [error]
-
-        async def attempt() -> Any:
-            if failed:  # tenacity costs more than the call of a fast retriever, so it starts with the first failure
-                raise failed.pop()
-            return await self._attempt(asked)
-
-        return await self._retrying(attempt)
+        return await self._retrying.call_later(lambda: self._attempt(asked))
 
     async def _attempt_on_the_loop(self, asked: Any) -> Any:
         start = time.perf_counter()

@@ -21,10 +21,9 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, describe_type
 
 # The sync method, the async one, what a retriever overrides to be truly async, and the module of the default.
 _METHODS = (
@@ -34,6 +33,40 @@ _METHODS = (
 )
 _METHOD_NAMES = {name for methods in _METHODS for name in methods[:2]}
 _QUESTION_INPUTS = ("query", "text", "question")
+
+
+class _Invoked(Protocol):
+    @property
+    def invoke(self) -> Any: ...
+
+
+class _InvokedLater(Protocol):
+    @property
+    def ainvoke(self) -> Any: ...
+
+
+class _Retrieving(Protocol):
+    @property
+    def retrieve(self) -> Any: ...
+
+
+class _RetrievingLater(Protocol):
+    @property
+    def aretrieve(self) -> Any: ...
+
+
+class _Running(Protocol):
+    @property
+    def run(self) -> Any: ...
+
+
+class _RunningLater(Protocol):
+    @property
+    def run_async(self) -> Any: ...
+
+
+Retriever = Callable[..., Any] | _Invoked | _InvokedLater | _Retrieving | _RetrievingLater | _Running | _RunningLater
+"""What can be asked a question; no evaluation set is one of these."""
 
 
 @dataclass(frozen=True, slots=True)

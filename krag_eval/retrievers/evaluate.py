@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
-from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, needing, show, warn, with_name
+from krag_eval._utils.errors import InvalidInputError, needing, refuse, warn, with_name
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.suggestions import check_names
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
+from krag_eval.datasets.argument_order import gold_first
+from krag_eval.documents.readers import IdKey
 from krag_eval.evaluation.intervals import Clusters
 from krag_eval.evaluation.pipeline import EvaluationCallback, MetricFunction, check_callbacks
 from krag_eval.evaluation.results import EvaluationResult
@@ -20,6 +21,7 @@ from krag_eval.evaluation.runs import DOC_HIT, NOTHING_YET, evaluate_run
 from krag_eval.matching.settings import ScoringSettings
 from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS, read_metrics
+from krag_eval.retrievers.calling import Retriever
 from krag_eval.retrievers.krag_frames import is_krag_frame, read_krag_frame
 from krag_eval.retrievers.runner import OptionalRunOptions, arun_retriever, run_retriever
 
@@ -31,7 +33,7 @@ class RetrieverOptions(OptionalRunOptions, ScoringSettings, total=False):
     """The options of `evaluate_retriever`: those of `run_retriever`, and those of `evaluate_run`."""
 
     level: str
-    doc_key: str
+    doc_key: IdKey
     proxy: bool
     metrics: str | Sequence[str | MetricFunction] | None
     callbacks: Sequence[EvaluationCallback]
@@ -39,11 +41,13 @@ class RetrieverOptions(OptionalRunOptions, ScoringSettings, total=False):
     n_jobs: int
     intervals: bool | float
     cluster: Clusters
+    ties: str
 
 
+@gold_first(old="retriever, evalset")
 def evaluate_retriever(
-    retriever: object,
     evalset: object,
+    retriever: Retriever,
     k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     **options: Unpack[RetrieverOptions],
 ) -> EvaluationResult:
@@ -53,8 +57,8 @@ def evaluate_retriever(
     listed in `result.errors`.
 
     Args:
-        retriever: One retriever of any kind that `run_retriever` takes; `evaluate_retrievers` takes several.
         evalset: An `EvalSet`, `{question: gold}`, a list of questions, or a table.
+        retriever: One retriever of any kind that `run_retriever` takes; `evaluate_retrievers` takes several.
         k: One cut-off or several; None scores all ranks, `"2000tok"` what fits into 2,000 tokens. As many documents of
             each result are kept as are scored.
         **options: What `run_retriever` takes (`name`, `concurrency`, `timeout`, `retries`, `journal`, `progress`, ...)
@@ -68,17 +72,18 @@ def evaluate_retriever(
         RunStoppedError: More questions failed than `max_error_rate` allows.
 
     >>> evalset = [{"id": "q1", "question": "When?", "gold_chunk_ids": ["c1"]}]
-    >>> evaluate_retriever(lambda question: [{"id": "c2"}, {"id": "c1"}], evalset, k=[1, 2], metrics="mrr").to_dict()
+    >>> evaluate_retriever(evalset, lambda question: [{"id": "c2"}, {"id": "c1"}], k=[1, 2], metrics="mrr").to_dict()
     {'mrr@1': 0.0, 'mrr@2': 0.5}
     """
-    questions, of_run, of_scoring = _checked(retriever, evalset, k, options)
-    run: Any = run_retriever(retriever, questions, **of_run)
+    questions, of_run, of_scoring = _checked(evalset, retriever, k, options)
+    run: Any = run_retriever(questions, retriever, **of_run)
     return evaluate_run(questions, run, k, **of_scoring)
 
 
+@gold_first(old="retriever, evalset")
 async def aevaluate_retriever(
-    retriever: object,
     evalset: object,
+    retriever: Retriever,
     k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     **options: Unpack[RetrieverOptions],
 ) -> EvaluationResult:
@@ -86,13 +91,13 @@ async def aevaluate_retriever(
 
     Arguments, result and errors are those of `evaluate_retriever`.
     """
-    questions, of_run, of_scoring = _checked(retriever, evalset, k, options)
-    run: Any = await arun_retriever(retriever, questions, **of_run)
+    questions, of_run, of_scoring = _checked(evalset, retriever, k, options)
+    run: Any = await arun_retriever(questions, retriever, **of_run)
     return evaluate_run(questions, run, k, **of_scoring)
 
 
 def _checked(
-    retriever: object, evalset: object, k: Any, options: RetrieverOptions
+    evalset: object, retriever: object, k: Any, options: RetrieverOptions
 ) -> tuple[EvalSet, dict[str, Any], dict[str, Any]]:
     """Return the questions, the options of the run and those of the scoring, which were tried."""
     check_names(options, RetrieverOptions.__annotations__)
@@ -152,8 +157,9 @@ class RetrieverScores(ComparedByFields):
         return iter((self.means, self.per_query))
 
 
+@gold_first()
 def evaluate_retrievers(
-    evalset: object, retrievers: Mapping[str, object], k: int | Sequence[int], **options: Unpack[RetrieverOptions]
+    evalset: object, retrievers: Mapping[str, Retriever], k: int | Sequence[int], **options: Unpack[RetrieverOptions]
 ) -> RetrieverScores:
     """Run several retrievers over a set of questions and score them. Needs pandas.
 
@@ -187,14 +193,10 @@ def evaluate_retrievers(
         import pandas as pd
     cut_offs = [cut_off for cut_off in check_cut_offs(k) if isinstance(cut_off, int)]
     if not isinstance(retrievers, Mapping):
-        raise InvalidInputError(
-            f"`retrievers` is {describe_type(retrievers)}. It must be a mapping from names to retrievers."
-        )
+        refuse("retrievers", "a mapping from names to retrievers", retrievers)
     if len(cut_offs) < len(check_cut_offs(k)):
-        raise InvalidInputError(
-            f"`k` must be an integer of at least 1, or several, got {show(k)}: the largest is the number of documents "
-            "that are kept of each result."
-        )
+        cure = "The largest is the number of documents that are kept of each result."
+        refuse("k", "an integer of at least 1, or several", k, cure)
     if is_krag_frame(evalset):
         questions = read_krag_frame(evalset)
         options.setdefault("match_method", "text")
@@ -202,7 +204,7 @@ def evaluate_retrievers(
         questions = as_evalset(evalset)
     of_run, of_scoring = _divided(options)
     _try_scoring(questions, cut_offs, of_scoring)
-    runs = run_retriever(retrievers, questions, k=max(cut_offs), **of_run)
+    runs = run_retriever(questions, retrievers, k=max(cut_offs), **of_run)
     results = {
         name: with_name(name, partial(evaluate_run, questions, run, cut_offs, **of_scoring))
         for name, run in runs.items()

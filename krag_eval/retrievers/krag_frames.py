@@ -9,8 +9,7 @@ import tokenize
 from collections.abc import Mapping
 from typing import Any
 
-from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, errors_at
+from krag_eval._utils.errors import InvalidInputError, errors_at, refuse
 from krag_eval.datasets import DOC_KEY, EvalSet, Question
 from krag_eval.documents.document import Document
 from krag_eval.retrievers.responses import as_json
@@ -50,7 +49,7 @@ def _question(number: int, row: Mapping[str, Any]) -> Question:
     gold = []
     for place, text in enumerate(texts):
         if not isinstance(text, str):
-            raise InvalidInputError(f"`{_CONTEXT}` holds {describe_type(text)}. It must be a list of texts.")
+            refuse(_CONTEXT, "a list of texts", text)
         further = {column: as_json(values[place]) for column, values in lists.items()}
         gold.append(Document(text=text, metadata={key: value for key, value in further.items() if value is not None}))
     known = {"question", "id", _CONTEXT, *lists, *_ANSWERS}

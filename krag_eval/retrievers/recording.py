@@ -14,8 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from krag_eval._utils.checks import as_number
-from krag_eval._utils.errors import InvalidInputError, RunStoppedError, show
+from krag_eval._utils.checks import check_number
+from krag_eval._utils.errors import Argument, InvalidInputError, RunStoppedError
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.journal.journal import Journal, RowTooLongError
 from krag_eval._utils.journal.rows import JournalLine
@@ -27,6 +27,7 @@ from krag_eval.datasets.formats.native import JOURNAL_VERSION, RUN_JOURNAL, spli
 from krag_eval.datasets.formats.source import read_at
 from krag_eval.datasets.question import RUN_HEADER
 from krag_eval.datasets.run import Latency, known
+from krag_eval.documents.readers import IdKey
 from krag_eval.retrievers.asking import CallSettings
 from krag_eval.retrievers.calling import Caller
 from krag_eval.retrievers.sources import source_changes
@@ -36,21 +37,7 @@ FEWEST_ASKED = 20
 
 
 class RetrieverChangedError(InvalidInputError):
-    """A journal has rows of a retriever that was changed since.
-
-    Attributes:
-        what: What was changed, as a sentence with its place.
-    """
-
-    def __init__(self, what: str) -> None:
-        super().__init__(
-            f"{what} Nothing was asked. Rerun with resume=True to keep these rows and ask only the other questions, or "
-            "with fresh=True to replace them."
-        )
-        self.what = what
-
-    def __reduce__(self) -> tuple[type[RetrieverChangedError], tuple[str]]:
-        return type(self), (self.what,)
+    """A journal has rows of a retriever that was changed since; the first part of the message says what was changed."""
 
 
 class Recorder:
@@ -93,15 +80,18 @@ class Recorder:
         fresh: bool = False,
         retry_errors: bool = True,
         keeps_rows: bool = True,
-        id_key: str | None = None,
+        id_key: IdKey | None = None,
         max_error_rate: float | None = None,
         progress: ProgressHook | None = None,
     ) -> None:
         if max_error_rate is not None:
-            _check_rate(max_error_rate)
+            check_number("max_error_rate", max_error_rate, "It is the share of questions that fail.", least=0, most=1)
         if fresh and resume:
             raise InvalidInputError(
-                "resume=True keeps the rows of an earlier session, and fresh=True drops them: give one of the two."
+                Argument("resume", True),
+                " keeps the rows of an earlier session, and ",
+                Argument("fresh", True),
+                " drops them: give one of the two.",
             )
         self.name = str(header["name"])
         self.n_errors = self.n_retried = self.most_retrieved = 0
@@ -237,7 +227,9 @@ class Recorder:
         if differing:
             raise InvalidInputError(
                 f"{path}:1: the journal belongs to another run: {'; '.join(differing)}. Give another path to start a "
-                "new run, the same settings to resume this one, or fresh=True to replace it."
+                "new run, the same settings to resume this one, or ",
+                Argument("fresh", True),
+                " to replace it.",
             )
         self._changes = list(_changes(recorded, self._header))
         self.is_comparable = not self._header.get("source") or bool(recorded.get("source"))
@@ -246,7 +238,12 @@ class Recorder:
         if self._changes and self._done and not self._resume:
             raise RetrieverChangedError(
                 f"{self._path}: the retriever was changed after {number_of(len(self._done), 'row')}: "
-                f"{'; '.join(self._changes)}."
+                f"{'; '.join(self._changes)}.",
+                " Nothing was asked. Rerun with ",
+                Argument("resume", True),
+                " to keep these rows and ask only the other questions, or with ",
+                Argument("fresh", True),
+                " to replace them.",
             )
 
     def _count(self, row: RunRow) -> None:
@@ -265,9 +262,10 @@ class Recorder:
         if rate is not None and self._n_failed > rate * self.n_asked:
             is_asked_again = self._journal is not None and self._retry_errors
             raise RunStoppedError(
-                f"{self.name}: {self._n_failed} of {self.n_asked} questions failed, more than `max_error_rate` "
-                f"{rate:g} allows. The first error: {self.first_error}. {self._how_far()}"
-                f"{' Failed questions are asked again.' if is_asked_again else ''}"
+                f"{self.name}: {self._n_failed} of {self.n_asked} questions failed, more than ",
+                Argument("max_error_rate"),
+                f" {rate:g} allows. The first error: {self.first_error}. {self._how_far()}"
+                f"{' Failed questions are asked again.' if is_asked_again else ''}",
             )
 
     def _how_far(self) -> str:
@@ -280,15 +278,6 @@ class Recorder:
 
     def _report_progress(self, *, is_over: bool = False) -> None:
         self._report(self.n_done, self.n_errors, is_over=is_over)
-
-
-def _check_rate(value: object) -> None:
-    number = as_number(value)
-    if number is None or not 0 <= number <= 1:
-        raise InvalidInputError(
-            f"`max_error_rate` must be a number from 0 to 1, got {show(value)}. It is the share of questions that may "
-            "fail; without it the run never stops because of errors."
-        )
 
 
 # Import packages whose distributions have another name.

@@ -10,12 +10,22 @@ from datetime import date, time
 from itertools import islice
 from typing import Any
 
-from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, describe_type
 from krag_eval._utils.redaction import Redactor
 from krag_eval.datasets import DOC_KEY
 from krag_eval.documents.document import Document, as_input_error, read_leniently
-from krag_eval.documents.readers import IDENTIFIES, OWN_ID, as_id, id_keys, reader_of, says_place, split_pair
+from krag_eval.documents.readers import (
+    IDENTIFIES,
+    OWN_ID,
+    IdKey,
+    as_id,
+    id_at,
+    id_keys,
+    names_in,
+    reader_of,
+    says_place,
+    split_pair,
+)
 from krag_eval.documents.stores import hits_in
 
 NOT_ENDED = "the search had not ended when its session ended"
@@ -111,7 +121,7 @@ class Copier:
         id_key: The key of the metadata that holds the id of a document, if it is known; it is kept with `"ids"`.
     """
 
-    def __init__(self, metadata: str = "all", id_key: str | None = None) -> None:
+    def __init__(self, metadata: str = "all", id_key: IdKey | None = None) -> None:
         self._kept, self._id_key, self._redactor = metadata, id_key, Redactor()
 
     def __call__(self, documents: Iterable[object]) -> tuple[Document, ...]:
@@ -126,16 +136,17 @@ class Copier:
                 copy = _copy(document, seen, self._id_key)
                 copies.append(copy if self._kept == "all" else self._without(copy))
             except InvalidInputError as error:
-                raise InvalidInputError(f"`retrieved[{place}]`: {error}") from None
+                raise error.at(f"`retrieved[{place}]`") from None
         if not self._redactor.is_clean(seen.names, seen.texts):
             copies = [replace(copy, metadata=self._redactor.of(copy.metadata)) for copy in copies]
         return tuple(copies)
 
     def _without(self, document: Document) -> Document:
+        named = names_in(self._id_key or OWN_ID)
         kept = {
             name: value
             for name, value in document.metadata.items()
-            if self._kept == "ids" and type(value) in (str, int) and (IDENTIFIES.search(name) or name == self._id_key)
+            if self._kept == "ids" and (name in named or (type(value) in (str, int) and IDENTIFIES.search(name)))
         }
         if document.id is None and document.text is None and not kept:
             raise InvalidInputError(
@@ -155,7 +166,7 @@ class _Seen:
         return as_json(metadata, 0, self)
 
 
-def _copy(document: object, seen: _Seen, id_key: str | None) -> Document:
+def _copy(document: object, seen: _Seen, id_key: IdKey | None) -> Document:
     inner, _ = split_pair(document)
     read = read_leniently(document, copy=seen)
     reader = reader_of(inner)
@@ -165,7 +176,7 @@ def _copy(document: object, seen: _Seen, id_key: str | None) -> Document:
             seen(read.metadata)
     if OWN_ID in read.metadata:
         seen(read.metadata[OWN_ID])
-    is_known = read.id is not None or read.text is not None or as_id(read.metadata.get(id_key or "")) is not None
+    is_known = read.id is not None or read.text is not None or id_at(read.metadata, id_key or OWN_ID) is not None
     if not (is_known or id_keys(read.metadata) or says_place(read.metadata)):
         keys = f" with keys {', '.join(map(_text, islice(inner, 5)))}" if isinstance(inner, Mapping) and inner else ""
         raise InvalidInputError(f"expected documents or ids, got {type(inner).__name__}{keys}")

@@ -9,16 +9,17 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Required, TypedDict, Unpack, overload
 
-from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, did_you_mean, errors_at, show
+from krag_eval._utils.errors import Argument, InvalidInputError, describe_type, did_you_mean, errors_at, refuse
 from krag_eval._utils.progress import ProgressHook, hook_for
 from krag_eval._utils.redaction import Redactor
 from krag_eval._utils.suggestions import check_names
 from krag_eval._utils.threads import run_in_own_loop
 from krag_eval.datasets import EvalSet, Run, as_evalset
+from krag_eval.datasets.argument_order import gold_first
 from krag_eval.datasets.question import of_other_names
+from krag_eval.documents.readers import IdKey
 from krag_eval.retrievers.asking import CallSettings, RetryOn, ask_all
-from krag_eval.retrievers.calling import Caller, caller_of
+from krag_eval.retrievers.calling import Caller, Retriever, caller_of
 from krag_eval.retrievers.recording import Recorder, make_header
 from krag_eval.retrievers.responses import as_json
 from krag_eval.retrievers.sources import source_of_object
@@ -36,7 +37,7 @@ class OptionalRunOptions(TypedDict, total=False):
     max_error_rate: float | None
     parameters: Mapping[str, Any] | None
     metadata: str
-    id_key: str | None
+    id_key: IdKey | None
     journal: str | os.PathLike[str] | None
     resume: bool | None
     fresh: bool
@@ -51,21 +52,24 @@ class RunOptions(OptionalRunOptions, total=False):
 
 
 @overload
-def run_retriever(  # type: ignore[overload-overlap]  # a mapping is several retrievers, and never one
-    retriever: Mapping[str, object], evalset: object, **options: Unpack[RunOptions]
+def run_retriever(
+    evalset: object, retriever: Mapping[str, Retriever], **options: Unpack[RunOptions]
 ) -> dict[str, Run]: ...
 @overload
-def run_retriever(retriever: object, evalset: object, **options: Unpack[RunOptions]) -> Run: ...
-def run_retriever(retriever: object, evalset: object, **options: Unpack[RunOptions]) -> Run | dict[str, Run]:
+def run_retriever(evalset: object, retriever: Retriever, **options: Unpack[RunOptions]) -> Run: ...
+@gold_first(old="retriever, evalset")
+def run_retriever(
+    evalset: object, retriever: Retriever | Mapping[str, Retriever], **options: Unpack[RunOptions]
+) -> Run | dict[str, Run]:
     """Ask a retriever every question of an evaluation set.
 
     A question that fails is a row with its error, and counts as nothing retrieved when the run is scored.
 
     Args:
+        evalset: An `EvalSet`, `{question: gold}`, a list of questions, or a table.
         retriever: A LangChain retriever or runnable, a LlamaIndex retriever, a Haystack component or pipeline, or a
             function that takes a question and returns its documents, best first; sync or async. A mapping from names to
             retrievers runs them one after the other.
-        evalset: An `EvalSet`, `{question: gold}`, a list of questions, or a table.
         **options: `k` is required.
 
             * `k`: how many documents of each result are kept. `k` is not passed to the retriever, which is never
@@ -77,7 +81,7 @@ def run_retriever(retriever: object, evalset: object, **options: Unpack[RunOptio
               its thread is abandoned.
             * `retries` (2): how often a call that raises is retried. A result that is not a ranking is not retried.
             * `backoff` (0.5): seconds before the first retry, doubled before each further one, plus a random delay of
-              up to the same length.
+              up to the same length. If the error has `Retry-After`, that is used instead, up to 30 seconds.
             * `retry_on`: the exceptions that are retried, as types or as a function; by default all but programming
               errors such as `TypeError`.
             * `max_error_rate` (None): stop when more than this share of the questions asked has failed; checked from
@@ -107,27 +111,30 @@ def run_retriever(retriever: object, evalset: object, **options: Unpack[RunOptio
         RunStoppedError: More questions failed than `max_error_rate` allows.
 
     >>> evalset = [{"id": "q1", "question": "When?", "gold_chunk_ids": ["c1"]}]
-    >>> run = run_retriever(lambda question: [{"id": "c1"}, {"id": "c2"}], evalset, k=1, name="always c1")
+    >>> run = run_retriever(evalset, lambda question: [{"id": "c1"}, {"id": "c2"}], k=1, name="always c1")
     >>> run.rows["q1"].retrieved
     (Document(id='c1', text=None, grade=None, score=None, metadata={}),)
     """
-    runs = {plan.name: plan.carry_out().run() for plan in _plans(retriever, evalset, options)}
+    runs = {plan.name: plan.carry_out().run() for plan in _plans(evalset, retriever, options)}
     return runs if isinstance(retriever, Mapping) else next(iter(runs.values()))
 
 
 @overload
-async def arun_retriever(  # type: ignore[overload-overlap]  # as above
-    retriever: Mapping[str, object], evalset: object, **options: Unpack[RunOptions]
+async def arun_retriever(
+    evalset: object, retriever: Mapping[str, Retriever], **options: Unpack[RunOptions]
 ) -> dict[str, Run]: ...
 @overload
-async def arun_retriever(retriever: object, evalset: object, **options: Unpack[RunOptions]) -> Run: ...
-async def arun_retriever(retriever: object, evalset: object, **options: Unpack[RunOptions]) -> Run | dict[str, Run]:
+async def arun_retriever(evalset: object, retriever: Retriever, **options: Unpack[RunOptions]) -> Run: ...
+@gold_first(old="retriever, evalset")
+async def arun_retriever(
+    evalset: object, retriever: Retriever | Mapping[str, Retriever], **options: Unpack[RunOptions]
+) -> Run | dict[str, Run]:
     """Ask a retriever every question of an evaluation set, on the running event loop.
 
     Use it if the retriever's client is bound to that loop. If an object has both a sync and an async method, the async
     one is called. Arguments, result and errors are those of `run_retriever`.
     """
-    plans = _plans(retriever, evalset, options, prefer_async=True)
+    plans = _plans(evalset, retriever, options, prefer_async=True)
     runs = {plan.name: (await plan.carry_out_here()).run() for plan in plans}
     return runs if isinstance(retriever, Mapping) else next(iter(runs.values()))
 
@@ -171,11 +178,11 @@ class Plan:
         self.recorder.finish()
 
 
-def _plans(retriever: object, evalset: object, options: RunOptions, *, prefer_async: bool = False) -> list[Plan]:
+def _plans(evalset: object, retriever: object, options: RunOptions, *, prefer_async: bool = False) -> list[Plan]:
     """Return one plan per retriever."""
     check_names(options, RunOptions.__annotations__)
     if not isinstance(retriever, Mapping):
-        return [plan_run(retriever, evalset, prefer_async=prefer_async, **options)]
+        return [plan_run(evalset, retriever, prefer_async=prefer_async, **options)]
     if not retriever:
         raise InvalidInputError("There is no retriever. Give at least one, as {name: retriever}.")
     if options.get("name") is not None:
@@ -194,7 +201,7 @@ def _plans(retriever: object, evalset: object, options: RunOptions, *, prefer_as
         journal = _journal_of(name, options.get("journal"))
         own: RunOptions = {**options, "name": name, "parameters": parameters.get(name), "journal": journal}
         with errors_at(name):
-            plans.append(plan_run(one, questions, prefer_async=prefer_async, **own))
+            plans.append(plan_run(questions, one, prefer_async=prefer_async, **own))
     return plans
 
 
@@ -208,15 +215,16 @@ def _journal_of(name: str, folder: str | os.PathLike[str] | None) -> Path | None
         return None
     if Path(folder).suffix == ".jsonl" or Path(folder).is_file():
         raise InvalidInputError(
-            f"`journal` names the file {os.fspath(folder)!r}. For several retrievers it must be a folder, which gets a "
-            "file for each."
+            Argument("journal"),
+            f" names the file {os.fspath(folder)!r}. For several retrievers it must be a folder, which gets a file "
+            "for each.",
         )
     return Path(folder) / (re.sub(r"[^\w.-]+", "_", name) + ".jsonl")
 
 
 def plan_run(
-    retriever: object,
     evalset: object,
+    retriever: object,
     *,
     prefer_async: bool = False,
     keeps_rows: bool = True,
@@ -227,8 +235,8 @@ def plan_run(
     """Check the arguments of `run_retriever` for one retriever.
 
     Args:
-        retriever: The retriever.
         evalset: The questions.
+        retriever: The retriever.
         prefer_async: Call the async method of an object that has both.
         keeps_rows: Whether the rows are kept in memory; otherwise they are in the journal only.
         source: The fingerprint of the retriever's source; by default that of the code of its function or class.
@@ -240,7 +248,12 @@ def plan_run(
     """
     check_names(options, RunOptions.__annotations__)
     if "k" not in options:
-        raise InvalidInputError("`k` is missing. It says how many documents of each result are kept: give k=10.")
+        raise InvalidInputError(
+            Argument("k"),
+            " is missing. It says how many documents of each result are kept: give ",
+            Argument("k", 10),
+            ".",
+        )
     rest: dict[str, Any] = dict(options)
     questions = as_evalset(evalset)
     of_calls = [field.name for field in fields(CallSettings) if field.name in rest]
@@ -249,20 +262,18 @@ def plan_run(
     caller = caller or caller_of(retriever, prefer_async=prefer_async)
     name, parameters, journal = (rest.pop(key, None) for key in ("name", "parameters", "journal"))
     if parameters is not None and not isinstance(parameters, Mapping):
-        raise InvalidInputError(
-            f"`parameters` is {describe_type(parameters)}. It must be a mapping such as {{'chunk_size': 500}}."
-        )
+        refuse("parameters", "a mapping such as {'chunk_size': 500}", parameters)
     if journal is not None and (not isinstance(journal, (str, os.PathLike)) or not os.fspath(journal)):
-        raise InvalidInputError(f"`journal` must be the path of a file, or None, got {show(journal)}.")
+        refuse("journal", "the path of a file, or None", journal)
     if journal is not None and os.fsdecode(journal).lower().endswith(".gz"):
         raise InvalidInputError(f"{os.fsdecode(journal)}: a run is written uncompressed. Give a name without .gz.")
     if name is not None and not (isinstance(name, str) and name.strip()):
-        raise InvalidInputError(f"`name` must be a string that is not empty, got {show(name)}. None is the default.")
+        refuse("name", "a string that is not empty", name, "None is the default.")
     for question in questions:
         if not (question.question or "").strip():
             raise InvalidInputError(
-                f"The question {question.id!r} has no text. Give every question a text to ask the retriever."
-                f"{of_other_names(question.further, 'question')}"
+                f"The question {question.id!r} has no text. Give every question a text to ask the retriever.",
+                *of_other_names(question.further, "question"),
             )
     if journal is not None and source is None:
         source = source_of_object(retriever)

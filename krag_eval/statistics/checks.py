@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-
-from krag_eval._utils.checks import as_number, check_count
-from krag_eval._utils.errors import InvalidInputError, needing, show
-
-_FEWEST_ROUNDS = 100
+from krag_eval._utils.checks import check_number
+from krag_eval._utils.errors import needing
 
 
 def need_scipy(needed_by: str) -> None:
@@ -20,16 +16,13 @@ def need_scipy(needed_by: str) -> None:
         import scipy  # noqa: F401 - only whether it is there
 
 
-def check_share(name: str, value: object) -> float:
-    """Return a number between 0 and 1, without the two.
+def check_confidence(value: object, name: str = "confidence") -> float:
+    """Return a confidence as a number between 0 and 1.
 
     Raises:
-        InvalidInputError: It is not.
+        InvalidInputError: It is something else.
     """
-    number = as_number(value)
-    if number is None or not 0 < number < 1:
-        raise InvalidInputError(f"`{name}` must be a number between 0 and 1, got {show(value)}. Give one such as 0.95.")
-    return number
+    return check_number(name, value, "Give one such as 0.95.", above=0, below=1)
 
 
 def check_intervals(value: object) -> float | None:
@@ -41,33 +34,6 @@ def check_intervals(value: object) -> float | None:
     """
     if value is False:
         return None
-    confidence = 0.95 if value is True else check_share("intervals", value)
+    confidence = 0.95 if value is True else check_confidence(value, "intervals")
     need_scipy("intervals")
     return confidence
-
-
-def check_rounds(name: str, value: object) -> int:
-    """Return a number of rounds that a tail can be read from.
-
-    Raises:
-        InvalidInputError: It is no integer, or too few.
-    """
-    rounds = check_count(name, value)
-    if rounds < _FEWEST_ROUNDS:
-        raise InvalidInputError(
-            f"`{name}` must be at least {_FEWEST_ROUNDS}, got {rounds}. Give 10000, which is the default."
-        )
-    return rounds
-
-
-def check_seed(value: object) -> int:
-    """Return a seed.
-
-    Raises:
-        InvalidInputError: It is no integer of at least 0.
-    """
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 0:
-        raise InvalidInputError(
-            f"`seed` must be an integer of at least 0, got {show(value)}. The same seed gives the same numbers."
-        )
-    return int(value)

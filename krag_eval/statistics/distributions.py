@@ -12,7 +12,14 @@ import numpy as np
 
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.objects import ComparedByFields
-from krag_eval._utils.serialization import read_double, read_list, read_record, read_whole, read_wholes, refuse
+from krag_eval._utils.serialization import (
+    read_double,
+    read_integer,
+    read_integers,
+    read_list,
+    read_record,
+    refuse_state,
+)
 from krag_eval.statistics.bootstrap import SPARSE, bounds_of
 
 MOST_DRAWN = 10_000
@@ -135,12 +142,12 @@ class ValueDistribution:
             InvalidInputError: It is not such a record.
         """
         read = read_record(record, "ValueDistribution", [field.name for field in fields(cls)])
-        n, n_zero, n_one = (read_whole(read[name], f"ValueDistribution.{name}") for name in ("n", "n_zero", "n_one"))
+        n, n_zero, n_one = (read_integer(read[name], f"ValueDistribution.{name}") for name in ("n", "n_zero", "n_one"))
         least, most = (read_double(read[name], f"ValueDistribution.{name}") for name in ("least", "most"))
-        first, second, third = read_wholes(read["sums"], "ValueDistribution.sums", 3, -math.inf)
+        first, second, third = read_integers(read["sums"], "ValueDistribution.sums", 3, -math.inf)
         table = None if read["table"] is None else _read_values(read["table"])
         if (n <= MOST_DRAWN) if table is None else (table.n != n or not _is_kept(table)):
-            refuse("ValueDistribution.table", f"the table of a sample of {n} values", read["table"])
+            refuse_state("ValueDistribution.table", f"the table of a sample of {n} values", read["table"])
         return cls(n, n_zero, n_one, least, most, (first, second, third), table)
 
 
@@ -153,9 +160,9 @@ def _read_values(record: object) -> FrequencyTable:
     read = read_record(record, "ValueDistribution.table", ["values", "counts"])
     written = read_list(read["values"], "ValueDistribution.table.values")
     values = np.array([read_double(value, "ValueDistribution.table.values") for value in written], dtype=np.float64)
-    counts = read_wholes(read["counts"], "ValueDistribution.table.counts", len(values), 1)
+    counts = read_integers(read["counts"], "ValueDistribution.table.counts", len(values), 1)
     if not np.isfinite(values).all() or not (np.diff(values) > 0).all():
-        refuse("ValueDistribution.table.values", "a list of finite numbers in ascending order", written)
+        refuse_state("ValueDistribution.table.values", "a list of finite numbers in ascending order", written)
     return FrequencyTable(values, np.array(counts, dtype=np.int64))
 
 
@@ -240,29 +247,29 @@ class CountDistribution:
         """
         read = read_record(record, "CountDistribution", [field.name for field in fields(cls)])
         distribution = cls(
-            read_whole(read["n"], "CountDistribution.n"),
-            tuple(read_wholes(read["sums"], "CountDistribution.sums", N_COLUMNS)),
-            tuple(read_wholes(read["products"], "CountDistribution.products", _N_PRODUCTS)),
+            read_integer(read["n"], "CountDistribution.n"),
+            tuple(read_integers(read["sums"], "CountDistribution.sums", N_COLUMNS)),
+            tuple(read_integers(read["products"], "CountDistribution.products", _N_PRODUCTS)),
             None if read["table"] is None else _read_counts(read["table"]),
         )
         if (distribution.table is None) != (distribution.n > MOST_DRAWN) or (
             distribution.table and distribution.table.n != distribution.n
         ):
-            refuse("CountDistribution.table", f"the table of a sample of {distribution.n} rows", read["table"])
+            refuse_state("CountDistribution.table", f"the table of a sample of {distribution.n} rows", read["table"])
         return distribution
 
 
 def _read_counts(record: object) -> FrequencyTable:
     read = read_record(record, "CountDistribution.table", ["rows", "counts"])
     written = [
-        read_wholes(row, "CountDistribution.table.rows", N_COLUMNS)
+        read_integers(row, "CountDistribution.table.rows", N_COLUMNS)
         for row in read_list(read["rows"], "CountDistribution")
     ]
-    counts = read_wholes(read["counts"], "CountDistribution.table.counts", len(written), 1)
+    counts = read_integers(read["counts"], "CountDistribution.table.counts", len(written), 1)
     if any(one >= next_ for one, next_ in pairwise(written)) or any(
         number > _MOST_COUNTED for row in written for number in row
     ):
-        refuse("CountDistribution.table.rows", "a list of rows in ascending order", written)
+        refuse_state("CountDistribution.table.rows", "a list of rows in ascending order", written)
     rows = np.array(written, dtype=np.int64).reshape(-1, N_COLUMNS)
     return FrequencyTable(rows, np.array(counts, dtype=np.int64))
 

@@ -91,6 +91,7 @@ ENCODINGS = {
 }
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "json"])
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_a_file_in_a_named_encoding_is_read(tmp_path: Path, encoding: str, ending: str) -> None:

@@ -67,7 +67,7 @@ def test_a_real_limit_of_the_file_size_ends_the_run_with_the_rows_before_it_inta
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
         rows = [{"id": n, "question": f"q {n}", "gold": []} for n in range(50)]
         try:
-            run_retriever(lambda question: ["a text " * 20], rows, k=1, name="limited", journal=sys.argv[1])
+            run_retriever(rows, lambda question: ["a text " * 20], k=1, name="limited", journal=sys.argv[1])
         except KragEvalError as error:
             sys.exit(str(error))
     """

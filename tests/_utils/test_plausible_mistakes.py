@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,7 +47,7 @@ def nothing(question: str) -> list[object]:
             lambda: front.RAGEvaluator(actual_docs=GOLD),
             "Give it to the call: evaluate_all(actual_docs, predicted_docs, k).",
         ),
-        (lambda: front.evaluate_retriever(nothing, QUESTIONS, top_k=1), "It is called `k` here."),
+        (lambda: front.evaluate_retriever(QUESTIONS, nothing, top_k=1), "It is called `k` here."),
     ],
 )
 def test_an_argument_under_the_name_that_it_has_elsewhere_is_told_its_name_here(call: Call, told: str) -> None:
@@ -108,7 +106,7 @@ def test_the_threshold_of_the_evaluator_of_two_conditions_has_a_name_of_its_own(
 @pytest.mark.parametrize(
     ("metric", "told"),
     [
-        ("hits@3", "It is called 'hit_rate@3' here."),
+        ("hits@3", "Whether one is found is 'hit_rate'."),
         ("context_recall", "It is called 'recall' here. Known"),
         ("recal@5", "Did you mean 'recall'?"),
     ],
@@ -142,11 +140,11 @@ def test_what_is_said_of_mappings_by_query_works() -> None:
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: front.evaluate_run(QUESTIONS, [["d1"]]), "`run` must be a Run, got a list. Read a file with"),
-        (lambda: front.verify(QUESTIONS, "run.jsonl"), "`run` must be a Run, got a str."),
+        (lambda: front.evaluate_run(QUESTIONS, [["d1"]]), "`run` must be a Run, got [['d1']]. Read a file with"),
+        (lambda: front.verify(QUESTIONS, "run.jsonl"), "`run` must be a Run, got 'run.jsonl'."),
         (
             lambda: front.check_gate(front.as_evalset(QUESTIONS), front.Run(name="a", rows={}), "gate.toml"),
-            "`policy` must be a Policy, got a str. Read a file",
+            "`policy` must be a Policy, got 'gate.toml'. Read a file",
         ),
         (
             lambda: front.check_gate(
@@ -154,15 +152,15 @@ def test_what_is_said_of_mappings_by_query_works() -> None:
             ),
             "a Run",
         ),
-        (lambda: front.intervals_of({"recall@5": 0.5}), "`result` must be an EvaluationResult, got a dict."),
-        (lambda: front.read_evalset(QUESTIONS), "The path must be a string or a Path, got a list."),
-        (lambda: front.read_run(None), "The path must be a string or a Path, got a NoneType."),
+        (lambda: front.intervals_of({"recall@5": 0.5}), "`result` must be an EvaluationResult, got {'recall@5': 0.5}."),
+        (lambda: front.read_evalset(QUESTIONS), "`path` must be a string or a Path, got [{"),
+        (lambda: front.read_run(None), "`path` must be a string or a Path, got None."),
         (
             lambda: front.write_evalset("set.jsonl", front.as_evalset(QUESTIONS)),
-            "`evalset` must be an EvalSet, got a str.",
+            "`evalset` must be an EvalSet, got '",
         ),
-        (lambda: front.write_run("run.jsonl", {}), "`run` must be a Run, got a str."),
-        (lambda: front.run_retriever(QUESTIONS, nothing, k=1), "Were two arguments swapped?"),
+        (lambda: front.write_run("run.jsonl", {}), "`run` must be a Run, got 'run.jsonl'."),
+        (lambda: front.validate(nothing), "Were two arguments swapped?"),
         (lambda: front.reanchor(QUESTIONS, "corpus.jsonl"), "Read a file with `read_corpus(path)`."),
     ],
 )
@@ -173,7 +171,7 @@ def test_the_wrong_kind_of_object_is_answered_with_where_the_right_one_comes_fro
 
 def test_a_retriever_that_returns_bare_ids_is_told_to_say_so() -> None:
     with pytest.raises(InvalidInputError, match=re.escape('each retrieved string given as {"id": ...}')):
-        front.evaluate_retriever(lambda question: ["d1"], QUESTIONS, k=1)
+        front.evaluate_retriever(QUESTIONS, lambda question: ["d1"], k=1)
 
 
 def test_a_run_without_rows_is_warned_about(tmp_path: Path) -> None:
@@ -181,15 +179,3 @@ def test_a_run_without_rows_is_warned_about(tmp_path: Path) -> None:
     empty.touch()
     with pytest.warns(KragEvalWarning, match="holds no ranking"):
         front.read_run(empty)
-
-
-def test_everything_can_be_imported_at_once_without_the_extra_for_arrow() -> None:
-    # A module that is None in sys.modules is one that Python takes for not there.
-    code = "import sys; sys.modules['pyarrow'] = None; from krag_eval import *; print('evaluate' in dir(), dir())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("True")
-    assert "score_logs" not in done.stdout
-
-
-def test_with_the_extra_for_arrow_everything_is_offered() -> None:
-    assert {"ColumnarScorer", "PartialState", "score_logs"} <= set(dir(krag_eval))

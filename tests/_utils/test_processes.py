@@ -80,6 +80,7 @@ def killing(most: int, delay: float) -> Iterator[list[int]]:
 SOME = [0.0, 0.3]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "delay", [*SOME, *(pytest.param(n / 20, marks=pytest.mark.full) for n in range(21) if n / 20 not in SOME)]
 )
@@ -125,6 +126,7 @@ def test_if_no_process_can_be_started_that_is_told(monkeypatch: pytest.MonkeyPat
     )
 
 
+@pytest.mark.full
 def test_an_error_of_the_system_in_a_call_is_raised_as_it_is() -> None:
     with pytest.raises(FileNotFoundError):
         in_two(missing)
@@ -178,6 +180,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("n", [1, 2])
 def test_a_process_whose_start_was_interrupted_ends_without_a_word(tmp_path: Path, n: int) -> None:
     script = tmp_path / "script.py"

@@ -62,12 +62,13 @@ def test_a_text_without_credentials_stays_as_it_is(text: str) -> None:
     assert Redactor()(text) == text
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("text", [text for text, _ in TEXTS if CANARY in text])
 def test_none_comes_out_of_a_retriever(text: str) -> None:
     def fail(question: str) -> list[object]:
         raise ConnectionError(text)
 
-    run = run_retriever(fail, EVALSET, k=1, retries=0)
+    run = run_retriever(EVALSET, fail, k=1, retries=0)
     assert list(run.errors) == ["q1"]
     assert CANARY not in repr(run)
 
@@ -80,7 +81,7 @@ def test_none_comes_out_of_a_document_that_cannot_be_read() -> None:
         def text(self) -> str:
             raise ConnectionError(f"with {CANARY}")
 
-    run = run_retriever(lambda question: [Broken()], EVALSET, k=1, retries=0)
+    run = run_retriever(EVALSET, lambda question: [Broken()], k=1, retries=0)
     assert "reading a Broken failed (ConnectionError: with [key]). Convert it" in run.errors["q1"]
 
 

@@ -22,7 +22,7 @@ EVALUATOR: Any = krag_eval.OfflineRetrievalEvaluators(GOLD, RETRIEVED)
 @pytest.mark.parametrize(
     ("key", "told"),
     [
-        ("hits@1", "It is called 'hit_rate@1' here."),
+        ("hits@1", "Did you mean 'hit_rate@1'?"),
         ("recip_rank", "Say which one: 'mrr@1', 'mrr@5'."),
         ("Recall", "Say which one: 'recall@1', 'recall@5'."),
         ("micro_recall", "Say which one: 'micro_recall@1', 'micro_recall@5'."),

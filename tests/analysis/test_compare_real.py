@@ -86,7 +86,7 @@ def test_the_comparison_names_the_crippled_slice_and_the_transitions(
     _, evalset = collection(path)
     plain = retrieve(path, words)
     runs = {"words": plain, "bigrams": retrieve(path, bigrams), "broken": broken(plain, evalset)}
-    comparison = compare(runs, evalset, baseline="words", k=K)
+    comparison = compare(evalset, runs, baseline="words", k=K)
     assert comparison["bigrams", "ndcg@10"].outcome == bigrams_are
     assert {comparison["broken", key].outcome for key in comparison.keys} == {Outcome.WORSE}
     worst: Any = comparison.worst_slice
@@ -103,4 +103,4 @@ def test_runs_of_two_languages_are_not_compared(shared_data: Path) -> None:
     assert collection(russian)[1].ids == collection(chinese)[1].ids  # translations of each other
     korean, evalset = retrieve(shared_data / FILES["ko"], words), collection(russian)[1]
     with pytest.raises(InvalidInputError, match="which the evaluation set does not have"):
-        compare({"ru": retrieve(russian, words), "ko": korean}, evalset)
+        compare(evalset, {"ru": retrieve(russian, words), "ko": korean})

@@ -31,9 +31,9 @@ def run(found: str, asked: str = "abc") -> Run:
     return Run.of("r", map(RunRow.from_dict, rows))
 
 
-def refused(systems: Any, *arguments: Any, **how: Any) -> str:
+def refused(*given: Any, **how: Any) -> str:
     with pytest.raises(InvalidInputError) as caught:
-        compare(systems, *arguments, **how)
+        compare(*given, **how)
     return str(caught.value)
 
 
@@ -69,7 +69,7 @@ def test_another_number_of_queries_is_refused_where_they_have_no_ids() -> None:
     assert "There are 3 queries in the result of 'one' and 2 in the result of 'other'" in refused(
         {"one": FOUND, "other": fewer}
     )
-    assert "There are 3 queries in the evaluation set and 2 in" in refused({"one": fewer, "other": fewer}, SET)
+    assert "There are 3 queries in the evaluation set and 2 in" in refused(SET, {"one": fewer, "other": fewer})
 
 
 def test_the_same_queries_in_another_order_are_refused() -> None:
@@ -79,7 +79,7 @@ def test_the_same_queries_in_another_order_are_refused() -> None:
 
 def test_the_queries_of_another_set_are_refused() -> None:
     wrong = with_ids(["a", "b", "z"])
-    assert "1 are only in the evaluation set: 'c'" in refused({"one": wrong, "other": wrong}, SET)
+    assert "1 are only in the evaluation set: 'c'" in refused(SET, {"one": wrong, "other": wrong})
 
 
 @pytest.mark.parametrize("gold", [[["a"], ["b", "d"], ["c"]], [["a"], ["z"], ["c"]]])
@@ -93,18 +93,18 @@ def test_other_gold_documents_are_refused(gold: list[list[str]]) -> None:
 
 def test_a_run_that_lacks_questions_of_another_is_refused_unless_told() -> None:
     systems = {"all": run("abc"), "short": run("a", asked="a")}
-    assert refused(systems, SET) == (
+    assert refused(SET, systems) == (
         "The run 'short' has no row for 2 of 3 questions that other runs have: 'b', 'c'. Run the retriever for them, "
         "or count them as nothing retrieved with missing='empty', if that is what a missing row means."
     )
-    row = compare(systems, SET, missing="empty", k=1)["recall@1"]
+    row = compare(SET, systems, missing="empty", k=1)["recall@1"]
     assert (row.n, row.mean) == (3, 1 / 3)
 
 
 def test_questions_that_no_run_has_are_counted_with_a_warning() -> None:
     systems = {"one": run("ab", asked="ab"), "other": run("a", asked="ab")}
     with pytest.warns(KragEvalWarning, match=r"1 of 3 questions have no row in any run .* for all: 'c'\."):
-        assert compare(systems, SET, k=1)["recall@1"].n == 3
+        assert compare(SET, systems, k=1)["recall@1"].n == 3
 
 
 def test_streams_and_results_without_detail_are_refused() -> None:
@@ -122,9 +122,9 @@ def test_the_number_of_metrics_in_common_must_not_be_zero() -> None:
 @pytest.mark.parametrize(
     ("systems", "arguments", "how", "message"),
     [
-        ([FOUND, FOUND], (), {}, "The systems must be a mapping from names to runs or results, got a list"),
+        ([FOUND, FOUND], (), {}, "`systems` must be a mapping from names to runs or results, got ["),
         ({"one": FOUND}, (), {}, "A comparison needs at least two systems, got 1."),
-        ({"one": FOUND, "two": GOLD}, (), {}, "The system 'two' is a list."),
+        ({"one": FOUND, "two": GOLD}, (), {}, "`systems['two']` must be a Run, or the result of an evaluation, got ["),
         ({"one": FOUND, "two": FOUND}, (), {"baseline": "tow"}, "Did you mean 'two'? They are: one, two."),
         ({"one": run("a"), "two": run("b")}, (), {}, "Runs are scored against an evaluation set"),
         ({"one": FOUND, "two": FOUND}, (), {"by": "type"}, "Slices by 'type' need the evaluation set."),
@@ -132,7 +132,7 @@ def test_the_number_of_metrics_in_common_must_not_be_zero() -> None:
         ({"one": FOUND, "two": FOUND}, (), {"gain": "linear"}, "`metrics` and scoring settings are for runs"),
         ({"one": FOUND, "two": FOUND}, (), {"margin": -1}, "`margin` must be a number of at least 0, got -1."),
         ({"one": FOUND, "two": FOUND}, (), {"confidence": 95}, "`confidence` must be a number between 0 and 1"),
-        ({"one": FOUND, "two": FOUND}, (), {"n_bootstrap": 10}, "`n_bootstrap` must be at least 100"),
+        ({"one": FOUND, "two": FOUND}, (), {"n_bootstrap": 10}, "`n_bootstrap` must be an integer of at least 100"),
         ({"one": FOUND, "two": FOUND}, (), {"n_randomisation": 0}, "`n_randomisation` must be an integer"),
         ({"one": FOUND, "two": FOUND}, (), {"seed": None}, "`seed` must be an integer of at least 0"),
         ({"one": run("a"), "two": run("b")}, (SET,), {"by": "tpye"}, "Did you mean 'type'?"),
@@ -141,14 +141,14 @@ def test_the_number_of_metrics_in_common_must_not_be_zero() -> None:
     ],
 )
 def test_what_cannot_be_used_is_named(systems: Any, arguments: Any, how: dict[str, Any], message: str) -> None:
-    assert message in refused(systems, *arguments, **how)
+    assert message in refused(*arguments, systems, **how)
 
 
 def test_a_field_with_a_value_for_each_question_is_no_slicing() -> None:
     ids = [str(n) for n in range(101)]
     many = EvalSet([{"id": id_, "gold_chunk_ids": [id_]} for id_ in ids])
     result = evaluate_ids([[id_] for id_ in ids], [[id_] for id_ in ids], k=1, query_ids=ids)
-    assert "'id' has 101 different values" in refused({"one": result, "two": result}, many, by="id")
+    assert "'id' has 101 different values" in refused(many, {"one": result, "two": result}, by="id")
 
 
 def test_a_row_that_is_not_there_is_named() -> None:
@@ -172,5 +172,5 @@ def test_doc_hit_of_one_system_alone_is_left_out_with_a_warning() -> None:
     )
     bare = Run.of("b", [RunRow.from_dict({"query_id": "q0", "retrieved": [{"id": "g0"}]})])
     with pytest.warns(KragEvalWarning, match=r"doc_hit@10 of 'with' is left out of the comparison"):
-        comparison = compare({"with": with_ids, "without": bare}, known, metrics=None)
+        comparison = compare(known, {"with": with_ids, "without": bare}, metrics=None)
     assert "doc_hit@10" not in comparison.keys

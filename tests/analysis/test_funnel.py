@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from krag_eval import EvalSet, InvalidInputError, Run, RunRow, Stage, build_report, evaluate_run, funnel
+from krag_eval import EvalSet, InvalidInputError, Run, RunRow, build_report, evaluate_run, funnel
+from krag_eval.datasets.sessions import Stage
 from krag_eval.report import sections_of
 from tests.support.marks import nothing_may_match
 from tests.support.stage_graphs import Case, expected_fate, needs_of, random_case
@@ -33,7 +34,7 @@ def run_of(*rows: dict[str, Any], name: str = "pipeline") -> Run:
 
 def test_each_need_has_the_fate_of_the_contract() -> None:
     run = run_of({"query_id": "q", "stages": STAGES})
-    found = funnel(run, [QUESTION], ids(*"abcdefx"), k=2)
+    found = funnel([QUESTION], run, ids(*"abcdefx"), k=2)
     assert [row["fate"] for row in found.to_dicts()] == [
         "lost_in:rerank",  # a: in fusion, and not in what it became
         "lost_in:fusion",
@@ -61,20 +62,20 @@ def test_each_need_has_the_fate_of_the_contract() -> None:
     assert [stage.depth for stage in found.stages] == [2, 3, 4, 3]
     assert stages["fusion"].inputs == ("bm25", "dense")
     assert found.questions["kept"] == ("q",)
-    assert funnel(run, [QUESTION], k=2).counts["not_retrieved"] == 2  # without a corpus nobody knows
+    assert funnel([QUESTION], run, k=2).counts["not_retrieved"] == 2  # without a corpus nobody knows
 
 
 def test_mending_a_stage_brings_at_most_its_gain() -> None:
     mended = [*STAGES[:3], {**STAGES[3], "retrieved": ids("a", "e", "d", "c")}]
-    before = funnel(run_of({"query_id": "q", "stages": STAGES}), [QUESTION], k=None)
-    after = funnel(run_of({"query_id": "q", "stages": mended}), [QUESTION], k=None)
+    before = funnel([QUESTION], run_of({"query_id": "q", "stages": STAGES}), k=None)
+    after = funnel([QUESTION], run_of({"query_id": "q", "stages": mended}), k=None)
     assert after.recall == pytest.approx((before.recall or 0) + (before.stages[3].gain or 0))
 
 
 def test_a_session_has_the_fate_of_the_search_that_came_furthest() -> None:
     questions = [{"id": "q", "question": "?", "gold_chunk_ids": ["a", "b", "c", "x"]}]
     searches = [{"stages": STAGES}, {"retrieved": ids("x", "b"), "tool": "web"}, {"error": "Timeout: 1 s"}]
-    found = funnel(run_of({"query_id": "q", "searches": searches}), questions, k=1)
+    found = funnel(questions, run_of({"query_id": "q", "searches": searches}), k=1)
     assert [row["fate"] for row in found.to_dicts()] == ["lost_in:rerank", "below_k", "below_k", "kept"]
     assert (
         found.recall
@@ -82,7 +83,7 @@ def test_a_session_has_the_fate_of_the_search_that_came_furthest() -> None:
     )
     assert "1 search of sessions failed" in "".join(found.notes)
     final = {"query_id": "q", "searches": searches, "retrieved": ids("b", "c")}
-    found = funnel(run_of(final), questions, k=1)
+    found = funnel(questions, run_of(final), k=1)
     assert [row["fate"] for row in found.to_dicts()] == [
         "lost_in:rerank",
         "kept",
@@ -95,7 +96,7 @@ def test_a_session_has_the_fate_of_the_search_that_came_furthest() -> None:
 
 def check(case: Case, k: int | None) -> Counter[str]:
     run, evalset = run_of(*case.rows, name="run"), EvalSet(case.questions)
-    found = funnel(run, evalset, None if case.corpus is None else ids(*case.corpus), k=k)
+    found = funnel(evalset, run, None if case.corpus is None else ids(*case.corpus), k=k)
     rows = {row["query_id"]: row for row in case.rows}
     fates, places = [], []
     for place, question in enumerate(case.questions):
@@ -165,7 +166,7 @@ def test_texts_and_spans_are_matched_as_everywhere() -> None:
     run = run_of({"query_id": "q", "stages": stages})
     gold = [{"text": "refunds ARRIVE within three working days"}, {"text": "Points expire twelve months after"}]
     settings: dict[str, Any] = {"match_method": "rouge1", "rouge_measure": "recall", "threshold": 0.8}
-    found = funnel(run, [{"id": "q", "question": "?", "gold": gold}], documents, k=5, **settings)
+    found = funnel([{"id": "q", "question": "?", "gold": gold}], run, documents, k=5, **settings)
     assert list(found.fates) == ["lost_in:rerank", "kept"]
     assert found.signature == evaluate_run([{"id": "q", "question": "?", "gold": gold}], run, k=5, **settings).signature
 
@@ -181,8 +182,8 @@ def test_texts_and_spans_are_matched_as_everywhere() -> None:
     spans = [{"doc_id": "a", "start": at, "end": at + 10} for at in (5, 25, 45)]
     questions = [{"id": "q", "question": "?", "gold": spans}]
     run = run_of({"query_id": "q", "stages": stages})
-    assert list(funnel(run, questions, chunks, match_method="span").fates) == ["kept", "lost_in:cut", "not_in_corpus"]
-    whole = funnel(run, questions, {"a": TEXTS["a"]}, match_method="span")
+    assert list(funnel(questions, run, chunks, match_method="span").fates) == ["kept", "lost_in:cut", "not_in_corpus"]
+    whole = funnel(questions, run, {"a": TEXTS["a"]}, match_method="span")
     assert list(whole.fates) == ["kept", "lost_in:cut", "not_retrieved"]
 
 
@@ -192,7 +193,7 @@ def test_documents_may_be_scored_in_place_of_chunks() -> None:
     questions = [{"id": "q", "question": "?", "gold_doc_ids": ["d0", "d1", "d2", "d9"]}]
     run = run_of({"query_id": "q", "stages": stages})
     for corpus in (chunks, [{"id": f"d{n}", "text": "x"} for n in range(3)]):
-        found = funnel(run, questions, corpus, level="document")
+        found = funnel(questions, run, corpus, level="document")
         assert list(found.fates) == ["kept", "lost_in:cut", "not_retrieved", "not_in_corpus"]
 
 
@@ -203,7 +204,7 @@ def test_what_failed_is_counted_and_named() -> None:
         {"query_id": "q1", "error": "Timeout: 2 s"},
         {"query_id": "q2", "stages": [*STAGES[:1], {"name": "rerank", "inputs": ["bm25"], "retrieved": ids("a")}]},
     )
-    found = funnel(run, questions, k=5)
+    found = funnel(questions, run, k=5)
     assert (found.errors, found.n_failed_needs) == ({"q1": "Timeout: 2 s"}, 2)
     assert found.counts == {"not_retrieved": 6, "lost_in:rerank": 1, "kept": 1}
     notes = "\n".join(found.notes)
@@ -257,7 +258,7 @@ def test_the_latest_stage_is_that_of_the_row_though_other_rows_have_another_orde
 
     questions = [{"id": f"q{n}", "question": "?", "gold_chunk_ids": ["a"]} for n in range(2)]
     one, other = stages("filter", "cut"), stages("cut", "filter")
-    found = funnel(run_of({"query_id": "q0", "stages": one}, {"query_id": "q1", "stages": other}), questions)
+    found = funnel(questions, run_of({"query_id": "q0", "stages": one}, {"query_id": "q1", "stages": other}))
     assert list(found.fates) == ["lost_in:cut", "lost_in:filter"]
 
 
@@ -265,11 +266,11 @@ def test_a_report_has_the_funnel_of_each_run_with_stages() -> None:
     questions = [{"id": "q", "question": "?", "gold_chunk_ids": ["a", "b"], "type": "x"}]
     staged = run_of({"query_id": "q", "stages": STAGES})
     plain = run_of({"query_id": "q", "retrieved": ids("a")}, name="plain")
-    report = build_report({"staged": staged, "plain": plain}, questions, k=[1, 3], by="type")
+    report = build_report(questions, {"staged": staged, "plain": plain}, k=[1, 3], by="type")
     (found,) = report.funnels
     assert (found.name, found.k, found.counts) == ("staged", "3", {"lost_in:fusion": 1, "lost_in:rerank": 1})
     assert "stages" in [section.key for section in sections_of(report)]
     session = run_of({"query_id": "q", "searches": [{"stages": STAGES}, {"retrieved": ids("b")}]}, name="agent")
-    (found,) = build_report({"agent": session}, questions, k=3).funnels
+    (found,) = build_report(questions, {"agent": session}, k=3).funnels
     assert found.counts == {"lost_in:rerank": 1, "kept": 1}
-    assert build_report({"plain": plain}, questions, k=3).funnels == ()
+    assert build_report(questions, {"plain": plain}, k=3).funnels == ()

@@ -44,6 +44,7 @@ def test_more_power_and_more_confidence_take_more_questions() -> None:
 STREAMED = evaluate_stream([(["a"], ["a"])])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("effect", "settings", "message"),
     [

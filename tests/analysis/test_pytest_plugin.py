@@ -45,6 +45,7 @@ def outcome(project: pytest.Pytester, *options: str) -> tuple[dict[str, int], st
     return done.parseoutcomes(), text
 
 
+@pytest.mark.full
 def test_bounds_that_hold_pass(project: pytest.Pytester) -> None:
     marked(project, "k=5, min_recall=0.75, max_mrr=0.8")
     assert outcome(project)[0] == {"passed": 1}
@@ -61,7 +62,7 @@ def test_a_failure_names_the_questions_and_explains_them(project: pytest.Pyteste
     assert "pytest_plugin.py" not in text
 
 
-@pytest.mark.parametrize("workers", [(), ("-p", "xdist.plugin", "-n", "2")])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-p", "xdist.plugin", "-n", "2"), marks=pytest.mark.full)])
 def test_each_question_is_a_test(project: pytest.Pytester, workers: tuple[str, ...]) -> None:
     marked(project, "k=5, min_recall=0.8")
     counts, text = outcome(project, "--retrieval-per-question", "-v", *workers)
@@ -70,6 +71,7 @@ def test_each_question_is_a_test(project: pytest.Pytester, workers: tuple[str, .
     assert "q3: recall@5 = 0.0000" in text
 
 
+@pytest.mark.full
 def test_each_value_of_a_field_is_a_test(project: pytest.Pytester) -> None:
     marked(project, "k=5, min_recall=0.8, by='kind'")
     counts, text = outcome(project, "-v")
@@ -108,6 +110,7 @@ def test_missing_files_are_named(project: pytest.Pytester) -> None:
     assert outcome(project, *given)[0] == {"passed": 1}
 
 
+@pytest.mark.full
 def test_fixtures_give_the_set_the_run_and_the_scores(project: pytest.Pytester) -> None:
     project.makepyfile("""
         import pytest

@@ -35,6 +35,7 @@ def test_the_overlap_is_the_share_of_the_exact_ranks_that_came_back() -> None:
 TIED = scored(("a", 0.9), ("b", 0.5), ("c", 0.5), ("d", 0.5), ("e", 0.1))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("approximate", "overlap", "lost"),
     [

@@ -13,7 +13,7 @@ import pytest
 from krag_eval import EvalSet, Run, RunRow, read_run, write_evalset, write_run
 from krag_eval._utils.formatting import display_width, shorten
 from krag_eval.analysis.comparison import compare
-from krag_eval.analysis.comparison.result import headline
+from krag_eval.analysis.comparison.text import headline
 from krag_eval.cli import main
 
 SCRIPT = Path(sys.executable).with_name("krag-eval")
@@ -34,6 +34,7 @@ def run(name: str, found: range) -> Run:
 RUNS = {"bm25": run("bm25", range(40)), "broken": run("broken", range(0, 40, 2))}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "name", ["b", "하이브리드 검색기", "a very long name of a retriever with all of its settings " * 3]
 )
@@ -42,7 +43,7 @@ def test_the_text_fits_into_80_columns(name: str) -> None:
         [{**q.to_dict(), "type": f"{q.type} 그리고 그 밖의 아주 긴 이름을 가진 유형 하나"} for q in SET]
     )
     comparison = compare(
-        {"bm25": RUNS["bm25"], name: RUNS["broken"]}, long_type, k=(1, 5), metrics=None, by=["type", "language"]
+        long_type, {"bm25": RUNS["bm25"], name: RUNS["broken"]}, k=(1, 5), metrics=None, by=["type", "language"]
     )
     *lines, signature = repr(comparison).splitlines()
     assert max(map(display_width, lines)) <= 80
@@ -51,7 +52,7 @@ def test_the_text_fits_into_80_columns(name: str) -> None:
 
 
 def test_a_name_of_several_lines_stays_on_one() -> None:
-    comparison = compare({"bm25": RUNS["bm25"], "two\nlines": RUNS["broken"]}, SET, k=2)
+    comparison = compare(SET, {"bm25": RUNS["bm25"], "two\nlines": RUNS["broken"]}, k=2)
     assert repr(comparison).startswith("two lines against bm25: 40 queries\n")
 
 
@@ -81,11 +82,12 @@ def test_the_command_prints_what_compare_returns(
 ) -> None:
     assert krag_eval(["compare", *files, "--baseline", "bm25", "--k", "2"], monkeypatch) == 0
     out, err = capsys.readouterr()
-    assert (out, err) == (f"{compare(RUNS, SET, k=2)}\n", "")
+    assert (out, err) == (f"{compare(SET, RUNS, k=2)}\n", "")
     assert "worse: recall@2, mrr@2, ndcg@2" in out
     assert "worst slice: type = 부정 (20 queries)" in out
 
 
+@pytest.mark.full
 def test_the_baseline_may_be_named_by_its_file(
     files: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -102,7 +104,7 @@ def test_every_option_reaches_the_library(
     flags = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     rest = ["--k", "1,2", "--metrics", "recall,rbp(p=0.5)", "--by", "language,type", "--json", "-"]
     assert krag_eval(["compare", *files, *flags, *rest], monkeypatch) == 0
-    expected = compare(RUNS, SET, k=(1, 2), metrics=["recall", "rbp(p=0.5)"], by=["language", "type"], **options)
+    expected = compare(SET, RUNS, k=(1, 2), metrics=["recall", "rbp(p=0.5)"], by=["language", "type"], **options)
     assert json.loads(capsys.readouterr().out) == json.loads(expected.to_json())
 
 
@@ -118,7 +120,7 @@ def test_json_goes_into_a_file_beside_the_tables(
 def test_markdown_is_printed_or_written(
     files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = compare(RUNS, SET, k=2).to_markdown()
+    text = compare(SET, RUNS, k=2).to_markdown()
     out, json_out = tmp_path / "out.md", tmp_path / "out.json"
     assert krag_eval(["compare", *files, "--k", "2", "--json", "-", "--markdown", str(out)], monkeypatch) == 0
     assert json.loads(capsys.readouterr().out)["systems"] == ["broken"]
@@ -132,11 +134,11 @@ def test_markdown_is_printed_or_written(
 
 
 def test_two_equal_runs_do_not_differ() -> None:
-    same = compare({"a": RUNS["bm25"], "b": RUNS["bm25"]}, SET, k=2)
+    same = compare(SET, {"a": RUNS["bm25"], "b": RUNS["bm25"]}, k=2)
     assert headline(same).startswith("no query differs in ")
     assert "<details>" not in same.to_markdown()
     assert "Worst slices" not in same.to_markdown()
-    pairs = compare({**RUNS, "again": RUNS["broken"]}, SET, k=2, baseline=None)
+    pairs = compare(SET, {**RUNS, "again": RUNS["broken"]}, k=2, baseline=None)
     assert headline(pairs).startswith("`broken` is worse than `bm25` in recall@2, mrr@2, ndcg@2; `again` is worse than")
 
 
@@ -148,6 +150,7 @@ def test_warnings_go_to_stderr_with_the_name_of_the_run(
     assert capsys.readouterr().err.startswith("nothing: Not one id matches.")
 
 
+@pytest.mark.full
 def test_runs_that_lack_rows_are_refused_or_taken_as_empty(
     files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -160,6 +163,7 @@ def test_runs_that_lack_rows_are_refused_or_taken_as_empty(
     assert krag_eval([*arguments, "--missing", "empty"], monkeypatch) == 0
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -183,6 +187,7 @@ def test_a_mistake_is_one_line_on_stderr(
     assert err.count("\n") == 1
 
 
+@pytest.mark.full
 def test_the_installed_command_runs(files: list[str]) -> None:
     done = subprocess.run(
         [SCRIPT, "compare", *files, "--k", "2"], capture_output=True, text=True, encoding="utf-8", check=True

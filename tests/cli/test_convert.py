@@ -38,6 +38,7 @@ def assert_refused(outcome: Outcome, start: str) -> None:
     assert outcome.err.startswith(f"InvalidInputError: {start}")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("target", ["x.parquet", "x.csv", "x.tsv", "x.json", "x.ndjson"])
 def test_a_set_and_a_run_are_told_apart_and_converted_by_the_ending(run: Runner, target: str) -> None:
     name = {".ndjson": "jsonl"}.get(Path(target).suffix, Path(target).suffix[1:])
@@ -117,6 +118,7 @@ def test_ids_and_grades_may_be_read_from_the_metadata(run: Runner) -> None:
     assert Path("x.qrels").read_text() == "q1 0 A 3\n"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("line", "start"),
     [
@@ -124,7 +126,7 @@ def test_ids_and_grades_may_be_read_from_the_metadata(run: Runner) -> None:
         ("set.jsonl x.doc", "x.doc: the ending belongs to no format"),
         ("set.jsonl x --to cvs", "Unknown format 'cvs'. Did you mean 'csv'?"),
         ("set.jsonl x.csv --from jsonls", "Unknown format 'jsonls'. Did you mean 'jsonl'?"),
-        ("set.jsonl x.csv --kind run", "set.jsonl:1: `query_id` is missing"),
+        ("set.jsonl x.csv --kind run", "set.jsonl: holds an evaluation set"),
         ("set.jsonl x.csv --columns question", "`--columns` must be such as question=query,gold=pos"),
         ("set.jsonl x.csv --columns question=frage", "set.jsonl: has no column 'frage'. It has: gold, id, question."),
         ("run.jsonl x.squad.json", "x.squad.json: a run cannot be written in the format 'squad'"),

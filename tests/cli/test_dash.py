@@ -40,6 +40,7 @@ def run(command: Runner, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runner]:
     assert not Path("-").exists()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("ending", ["jsonl", "json", "parquet", "csv", "scores.json", "qrels", "xlsx"])
 def test_a_set_comes_from_standard_input_in_any_format(run: Runner, ending: str) -> None:
     name = f"x.{ending}"
@@ -84,7 +85,7 @@ def test_what_else_is_written_goes_to_standard_output_and_tables_to_stderr(run: 
     outcome = run(f"report set.jsonl run.jsonl {SCORES} --out - --format md")
     assert (outcome.out.startswith("# "), outcome.err) == (True, "")
     assert run("report set.jsonl run.jsonl --out -").err.startswith(
-        "InvalidInputError: A report must be written to a file, got '-'."
+        "InvalidInputError: `path` must be a file such as report.html, got '-'."
     )
     outcome = run("reanchor - --corpus corpus.jsonl --out -", "set.jsonl")
     assert "corpus.jsonl: cannot be read" in outcome.err
@@ -99,7 +100,7 @@ def test_what_else_is_written_goes_to_standard_output_and_tables_to_stderr(run: 
     Path("staged.jsonl").write_text(json.dumps({"query_id": "q1", "stages": stages}))
     assert "lost_in:two" in run("funnel - staged.jsonl", "set.jsonl").out
     assert json.loads(run("funnel set.jsonl - --json -", "staged.jsonl").out)["runs"]["stdin"]["n_needs"] == 1
-    assert run("funnel set.jsonl staged.jsonl --out - ").err.startswith("InvalidInputError: A report must be written")
+    assert run("funnel set.jsonl staged.jsonl --out - ").err.startswith("InvalidInputError: `path` must be a file")
     assert "Name a file with --out" in run("reanchor - --corpus corpus.jsonl", "set.jsonl").err
     assert run("doctor set.jsonl run.jsonl --queue -").code == 0
 
@@ -117,6 +118,7 @@ def test_other_inputs_may_come_in_too(run: Runner) -> None:
     assert json.loads(run("convert judged.qrels - --queries -", b"q1\tWhen?\n").out)["question"] == "When?"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -144,7 +146,7 @@ def test_every_path_of_every_command_is_read_written_or_needs_a_name() -> None:
     signatures = [inspect.signature(command.callback) for command in app_of().registered_commands if command.callback]
     paths = {name for one in signatures for name, p in one.parameters.items() if "Path" in str(p.annotation)}
     read = {"evalset", "runs", "run", "source", "corpus", "old_corpus", "baseline", "apply", "policy", "queries"}
-    read |= {"judge", "labels", "traces"}
+    read |= {"judge", "labels", "traces", "file", "other"}
     read |= {"folder"}  # of `view`, which says that `-` is none
     assert paths - read == files._WRITTEN | files._NAMED
     assert not read & (files._WRITTEN | files._NAMED)

@@ -92,7 +92,7 @@ def test_all_ranks_can_be_asked_for_and_a_run_without_misses_has_no_examples(run
         ("-k 90tok", "`--k` must be one number of ranks, or `all`, got '90tok'."),
         ("--out rows.xml", "rows.xml: must end with .jsonl or .csv. Rename it."),
         ("--out set.jsonl", "set.jsonl: already exists. Choose another name, or overwrite it with --force."),
-        ("--near 0", "`--near` must be above 0 and at most 1, got 0. Give a share such as 0.6."),
+        ("--near 0", "`--near` must be a number above 0 and at most 1, got 0.0. Give a share such as 0.6."),
     ],
 )
 def test_what_cannot_be_done_is_refused(run: Runner, line: str, message: str) -> None:

@@ -66,6 +66,7 @@ OPTIONS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("options", "settings"), OPTIONS, ids=[options for options, _ in OPTIONS])
 def test_the_options_are_the_settings_of_evaluate(run: Runner, options: str, settings: dict[str, Any]) -> None:
     actual = scores(run, f"set.jsonl run.jsonl --embeddings a_model_of_mine:embed {options}")["run"]
@@ -99,6 +100,7 @@ def test_compare_takes_them_too(run: Runner) -> None:
     assert "match:embedding>=0.999|emb:a_model_of_mine.Model" in json.loads(outcome.out)["signature"]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("options", "message"),
     [

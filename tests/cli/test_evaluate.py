@@ -28,6 +28,7 @@ def in_a_process(*command: str | Path, **environment: str) -> Outcome:
     return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("columns", ["30", "300"])
 def test_in_a_pipe_the_table_has_80_columns_and_the_signature_is_one_line(run: Runner, columns: str) -> None:
     outcome = in_a_process(SCRIPT, "evaluate", "set.jsonl", "run.jsonl", "--k", "1,3", COLUMNS=columns)
@@ -254,6 +255,7 @@ def test_a_long_name_of_a_run_stands_unbroken_over_its_table(run: Runner) -> Non
     assert run(f"evaluate set.jsonl {name}.jsonl -k 1 --metrics mrr").out.startswith(f"{name}: 4 queries")
 
 
+@pytest.mark.full
 def test_a_warning_is_one_line_on_stderr_for_each_run_that_it_is_about(run: Runner) -> None:
     for name in ("one.jsonl", "two.jsonl"):
         Path(name).write_bytes(jsonl([{"query_id": q["id"], "retrieved": [{"id": "z"}]} for q in QUESTIONS]))
@@ -266,7 +268,7 @@ def test_what_the_runner_wrote_down_stands_beside_the_scores(run: Runner) -> Non
     answers = {q["question"]: row["retrieved"] for q, row in zip(QUESTIONS, ROWS, strict=True) if "question" in q}
     asked = evalset.where(lambda question: bool(question.question))
     write_evalset(asked, "asked.jsonl")
-    run_retriever(answers.__getitem__, asked, k=3, name="r", parameters={"chunk": 9}, journal="r.jsonl", progress=False)
+    run_retriever(asked, answers.__getitem__, k=3, name="r", parameters={"chunk": 9}, journal="r.jsonl", progress=False)
     outcome = run("evaluate asked.jsonl r.jsonl --json out.json")
     assert outcome.code == 0
     assert outcome.err.startswith("r: chunk=9, latency p50 ")

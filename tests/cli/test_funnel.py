@@ -47,7 +47,7 @@ def test_the_tables_say_where_needs_were_lost_and_what_a_stage_leaves(run: Runne
 
 def test_json_is_what_the_function_returns(run: Runner) -> None:
     written = json.loads(run("funnel set.jsonl run.jsonl -k 2 --corpus corpus.jsonl --by question --json -").out)
-    expected = funnel(read_run("run.jsonl"), read_evalset("set.jsonl"), read_corpus("corpus.jsonl"), k=2, by="question")
+    expected = funnel(read_evalset("set.jsonl"), read_run("run.jsonl"), read_corpus("corpus.jsonl"), k=2, by="question")
     assert written["evalset"] == "set.jsonl"
     assert written["runs"] == {"run": json.loads(json.dumps(expected.to_dict()))}
     by_text = json.loads(run("funnel set.jsonl run.jsonl -k all --json -").out)["runs"]["run"]

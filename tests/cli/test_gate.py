@@ -70,7 +70,7 @@ def test_nights_on_the_command_line_share_the_error(gate: Runner) -> None:
     code, out, _ = gate(f"{line} --nights 365")
     assert (code, "one of 1 requirement over 365 nights" in " ".join(out.split())) == (3, True)
     code, _, err = gate(f"{line} --nights 0")
-    assert (code, err.startswith("InvalidInputError: `nights` must be")) == (2, True)
+    assert (code, err.startswith("InvalidInputError: `--nights` must be")) == (2, True)
 
 
 def test_a_cluster_on_the_command_line_is_that_of_the_policy(gate: Runner) -> None:
@@ -116,11 +116,12 @@ def test_an_error_speaks_of_gold_and_retrieved_documents_and_of_settings_of_the_
     outcome = command("gate set.csv run.jsonl --policy gate.toml")
     assert outcome.code == 2
     assert "No gold document has an id, which match_method='id' reads." in outcome.err
-    assert 'With match_method="containment", 1 of 1 query would match.' in outcome.err
+    assert "With match_method='containment', 1 of 1 query would match." in outcome.err
     write_policy('[gate]\nrequire = ["observed(recall@1) >= 0.6"]\n[scoring]\nmatch_method = "containment"\n')
     assert command("gate set.csv run.jsonl --policy gate.toml").code == 0
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_each_value_stands_with_its_slice_and_no_word_is_broken(
     gate: Runner, width: int, monkeypatch: pytest.MonkeyPatch

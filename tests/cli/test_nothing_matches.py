@@ -34,6 +34,7 @@ def prepare(gold: dict[str, Any], found: dict[str, Any]) -> None:
     Path("run.jsonl").write_bytes(jsonl([{"query_id": 1, "retrieved": [found]}]))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("cause", CAUSES)
 def test_the_option_of_the_advice_makes_the_query_match(command: Runner, cause: str) -> None:
     gold, found, options, named = CAUSES[cause]

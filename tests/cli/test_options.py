@@ -32,6 +32,7 @@ OPTIONS: list[tuple[str, str, dict[str, Any]]] = [
     ("", "--precision-denominator k", {"precision_denominator": "k"}),
     ("", "--gain linear", {"gain": "linear"}),
     ("", "--unjudged remove", {"unjudged": "remove"}),
+    ("", "--relevance-level 2", {"relevance_level": 2}),
     ("--match text", "--raw-text", {"match_method": "text", "normalize": None}),
     ("--match containment", "--containment gold_in_retrieved", {"containment": "gold_in_retrieved"}),
     ("--match rouge1", "--threshold 0.7", {"threshold": 0.7}),
@@ -42,6 +43,7 @@ OPTIONS: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.sample(3)
 @nothing_may_match
 @pytest.mark.filterwarnings("ignore:No document has grade 0")
 @pytest.mark.parametrize(("base", "option", "settings"), OPTIONS, ids=[option for _, option, _ in OPTIONS])
@@ -59,14 +61,18 @@ LEVELS: list[tuple[str, dict[str, Any]]] = [
     ("--level document", {"level": "document"}),
     ("--doc-key source", {"doc_key": "source"}),
     ("--proxy", {"proxy": True}),
+    ("--id-map basename", {"id_map": "basename"}),
+    ("--exclude-self", {"exclude_self": True}),
 ]
 
 
+@pytest.mark.filterwarnings("ignore:In 1 of 3 queries, a gold id")
 @pytest.mark.parametrize(("option", "settings"), LEVELS, ids=[option for option, _ in LEVELS])
 def test_a_level_is_that_of_evaluate_run(run: Runner, option: str, settings: dict[str, Any]) -> None:
     questions = [
         {"id": 1, "gold": [{"id": "a", "metadata": {"doc_id": "A", "source": "S"}}]},
         {"id": 2, "gold_doc_ids": ["B"]},
+        {"id": 3, "gold_chunk_ids": ["docs/c", "e"]},
     ]
     rows = [
         {
@@ -77,11 +83,12 @@ def test_a_level_is_that_of_evaluate_run(run: Runner, option: str, settings: dic
             ],
         },
         {"query_id": 2, "retrieved": [{"id": "a", "metadata": {"doc_id": "C"}}]},
+        {"query_id": 3, "retrieved": [{"id": one} for one in ("c", "3", "e")]},
     ]
     Path("levels.jsonl").write_bytes(jsonl(questions))
     Path("rows.jsonl").write_bytes(jsonl(rows))
     evalset = read_evalset("levels.jsonl")
-    expected = evaluate_run(evalset, read_run("rows.jsonl", evalset), **settings)
+    expected = evaluate_run(evalset, read_run("rows.jsonl", evalset=evalset), **settings)
     actual = scores(run, f"levels.jsonl rows.jsonl {option}")["rows"]
     assert actual == {**json.loads(expected.to_json()), "missing": []}
     assert actual["metrics"] != scores(run, "levels.jsonl rows.jsonl")["rows"]["metrics"]
@@ -105,7 +112,7 @@ def test_spans_are_those_of_evaluate_run(run: Runner, option: str, settings: dic
     Path("rows.jsonl").write_bytes(jsonl([{"query_id": n, "retrieved": chunks} for n in (13, 31)]))
     Path("corpus.jsonl").write_bytes(jsonl([{"id": "guide", "text": TEXT}]))
     evalset = read_evalset("spans.jsonl")
-    expected = evaluate_run(evalset, read_run("rows.jsonl", evalset), match_method="span", **settings)
+    expected = evaluate_run(evalset, read_run("rows.jsonl", evalset=evalset), match_method="span", **settings)
     actual = scores(run, f"spans.jsonl rows.jsonl --match span {option}")["rows"]
     # The command names its method in a list, and both write the same signature.
     assert actual == {**json.loads(expected.to_json()), "missing": []}
@@ -135,6 +142,16 @@ def test_every_option_of_the_command_is_compared_above() -> None:
         "--format",
     }
     # How files are read is in test_table_options.py.
-    of_files = {"--columns", "--encoding", "--flatten", "--from", "--limits", "--plain", "--sheet"}
+    of_files = {
+        "--columns",
+        "--encoding",
+        "--flatten",
+        "--from",
+        "--limits",
+        "--plain",
+        "--rows",
+        "--separator",
+        "--sheet",
+    }
     of_files |= {"--traces", "--repeated"}  # in test_traces.py
     assert known - of_output - of_files - of_models == named | of_levels

@@ -38,6 +38,7 @@ def refused(outcome: Outcome) -> str:
     return outcome.err
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("ending", "begins"), [("html", "<!DOCTYPE"), ("md", "# bm25"), ("json", "{"), ("csv", "\ufeffsystem")]
 )
@@ -74,8 +75,8 @@ def test_without_a_file_the_tables_are_printed_at_80_columns(run: Runner, capsys
     out = done(run(f"report {SET} {ONE} {TWO} --by type,language -k 1,3"))
     assert max(map(cell_len, out.split("\n"))) <= 80
     questions = read_evalset(SET)
-    runs = {name: read_run(path, questions, name=name) for name, path in (("bm25", ONE), ("dense", TWO))}
-    print_report(build_report(runs, questions, by=["type", "language"], k=(1, 3)))
+    runs = {name: read_run(path, evalset=questions, name=name) for name, path in (("bm25", ONE), ("dense", TWO))}
+    print_report(build_report(questions, runs, by=["type", "language"], k=(1, 3)))
     assert out == capsys.readouterr().out
 
 
@@ -138,6 +139,7 @@ def test_a_file_that_is_there_stays_unless_force_is_given(run: Runner) -> None:
     assert Path("a.md").read_text(encoding="utf-8").startswith("# bm25")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -147,7 +149,7 @@ def test_a_file_that_is_there_stays_unless_force_is_given(run: Runner) -> None:
         ),
         (f"{SET} {ONE} --out a.md --format docx", "`--format` 'docx' is not a report format."),
         (f"{SET} {ONE} --out missing/a.md", "its folder does not exist"),
-        (f"{SET} {ONE} --out -", "A report must be written to a file, got '-'"),
+        (f"{SET} {ONE} --out -", "`path` must be a file such as report.html, got '-'"),
         (f"{SET} {ONE} --match rougeX", "`--match` must be one of 'id'"),
         (f"{SET} {ONE} --by colour", "No question has 'colour'"),
         (f"{SET} {ONE} {TWO} --baseline bm", "`--baseline` 'bm' is none of the runs. Did you mean 'bm25'?"),

@@ -63,6 +63,7 @@ def edit_what_it_imports() -> None:
     write(ranking="def rank(first):\n    return [{'id': 'b'}, {'id': 'z'}]\n")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("change", "arguments", "retriever", "said"),
     [

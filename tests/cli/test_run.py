@@ -53,6 +53,7 @@ def test_a_run_ends_with_what_came_of_it_and_the_command_to_score_it(
     assert "30 queries" in capsys.readouterr().out
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["search_later", "make", "Search", "ready", "tools.search"])
 def test_what_a_path_may_name(run: Runner, name: str) -> None:
     outcome = run(retriever=f"searching:{name}")
@@ -66,7 +67,7 @@ def test_errors_are_counted_and_the_first_is_shown(run: Runner) -> None:
     assert outcome.code == 0
     assert outcome.out.startswith("mine: 30 rows, 3 errors, latency")
     assert "First error: q7: ConnectionError: refused\n" in outcome.out
-    again = run("--name", "mine", "--json", "-", retriever="searching:fail_some")
+    again = run("--retries", "0", "--name", "mine", "--json", "-", retriever="searching:fail_some")
     assert json.loads(again.out)["latency"]["n"] == 27  # of the calls that gave an answer
 
 
@@ -125,6 +126,7 @@ MISTAKES: dict[str, tuple[str, str]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("retriever", "message"), MISTAKES.values(), ids=MISTAKES)
 def test_a_path_that_leads_to_no_retriever_is_told_in_one_line(run: Runner, retriever: str, message: str) -> None:
     Path("broken.py").write_text(FAILS_ON_LINE_2)
@@ -138,6 +140,7 @@ def test_a_path_that_leads_to_no_retriever_is_told_in_one_line(run: Runner, retr
     assert not Path("runs").exists()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -98,6 +98,7 @@ DELAYS = [0, 0.4, *(pytest.param(n / 10, marks=pytest.mark.full) for n in range(
 SOME = ("evaluate", "run", "score-logs")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("delay", DELAYS)
 @pytest.mark.parametrize("name", [*SOME, *(pytest.param(n, marks=pytest.mark.full) for n in COMMANDS if n not in SOME)])
 def test_ctrl_c_ends_a_command_in_one_line_with_130(folder: Path, name: str, delay: float) -> None:
@@ -112,6 +113,7 @@ def test_ctrl_c_ends_a_command_in_one_line_with_130(folder: Path, name: str, del
     assert_whole(folder)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("delay", [0, 0.5, pytest.param(1.0, marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", ["evaluate", "score-logs"])
 def test_ctrl_c_twice_ends_it_as_well(folder: Path, name: str, delay: float) -> None:
@@ -122,6 +124,7 @@ def test_ctrl_c_twice_ends_it_as_well(folder: Path, name: str, delay: float) -> 
     assert_whole(folder)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("delay", [0, 0.5, pytest.param(1.0, marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", SOME)
 def test_sigterm_ends_a_command_with_143_and_leaves_nothing(folder: Path, name: str, delay: float) -> None:
@@ -154,6 +157,7 @@ def test_a_closed_pipe_ends_a_command_quietly_with_141(folder: Path, name: str) 
     assert (process.communicate(timeout=60)[1], process.returncode) == (b"", 141)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["version", "evaluate"])
 def test_without_any_output_a_command_does_its_work(folder: Path, name: str) -> None:
     line = [sys.executable, "-m", "krag_eval", *COMMANDS[name].split()]
@@ -170,6 +174,7 @@ def test_the_command_handles_signals_before_it_imports_anything_else() -> None:
     assert scripts == {"krag-eval": "krag_eval.__main__:main"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("error", ["RuntimeError('cannot load')", "ImportError('cannot load')"])
 def test_an_error_that_an_interrupted_import_raises_is_an_interruption(error: str) -> None:
     code = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import shlex
 from collections.abc import Sequence
@@ -55,9 +56,9 @@ def until_it_works(command: Runner, line: str, most: int = 3) -> tuple[Outcome, 
 @pytest.mark.parametrize(
     ("name", "needed"),
     [
-        ("faq.xlsx", ["--columns"]),
-        ("cp949.csv", ["--encoding", "--columns"]),
-        ("utf16.csv", ["--encoding", "--columns"]),
+        ("faq.xlsx", []),
+        ("cp949.csv", ["--encoding"]),
+        ("utf16.csv", ["--encoding"]),
     ],
 )
 def test_an_analyst_reaches_numbers_by_what_is_suggested(command: Runner, name: str, needed: list[str]) -> None:
@@ -102,11 +103,12 @@ def test_columns_hold_for_a_run_that_is_converted(command: Runner) -> None:
 
 def test_a_column_with_a_comma_is_named_as_json(command: Runner) -> None:
     write_csv("faq.csv", "utf-8", rows=[["질문, 원문", "정답=문서"], ["언제?", "사흘 안에 됩니다."]])
-    outcome, options = until_it_works(command, "convert faq.csv x.jsonl")
-    assert (outcome.code, options) == (0, ["--columns"])
+    columns = {"question": "질문, 원문", "gold_texts": "정답=문서"}
+    assert command("convert faq.csv x.jsonl --columns", json.dumps(columns)).code == 0
     assert read_evalset("x.jsonl")["0"].gold[0].text == "사흘 안에 됩니다."
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("value", ["question", "=a", "question=", "{", '{"question": ""}', "[1]"])
 def test_columns_that_are_no_mapping_are_refused(command: Runner, value: str) -> None:
     write_csv("faq.csv", "utf-8")
@@ -116,6 +118,7 @@ def test_columns_that_are_no_mapping_are_refused(command: Runner, value: str) ->
     )
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "line",
     [
@@ -176,8 +179,7 @@ def test_one_table_may_hold_the_questions_and_what_was_retrieved(command: Runner
         "faq.xlsx",
         {"FAQ": [["질문", "정답 문서", "검색 결과 1", "검색 결과 2"], ["언제?", "환불-01", "배송-02", "환불-01"]]},
     )
-    outcome, options = until_it_works(command, "evaluate faq.xlsx -k 2 --metrics recall,mrr", most=0)
-    assert options == ["--columns"]
+    outcome = command("evaluate faq.xlsx -k 2 --metrics recall,mrr")
     assert "recall        1.0000" in outcome.out
     assert "mrr           0.5000" in outcome.out
     assert "match:id|" in outcome.out
@@ -188,17 +190,34 @@ def test_a_run_that_was_not_named_is_missed_by_name(command: Runner) -> None:
     outcome = command("evaluate faq.csv")
     assert outcome.code == 2
     assert outcome.err.endswith(
-        "RUN, the file with what was retrieved, is missing. faq.csv: has no column `retrieved`. "
-        "The columns are: question, gold.\n"
+        "RUN, the file with what was retrieved, is missing. faq.csv: holds an evaluation set and nothing that was "
+        "retrieved: the gold is in `gold`. Give a run.\n"
     )
 
 
-def test_a_column_of_a_run_that_may_hold_ids_or_questions_is_left_to_the_user(command: Runner) -> None:
+def test_a_column_of_questions_that_holds_ids_is_one_of_ids(command: Runner) -> None:
     write_csv("run.csv", "utf-8", rows=[["frage", "treffer"], ["q1", "d1;d2"]])
-    outcome = command("convert run.csv run.jsonl --kind run")
-    assert outcome.err.endswith(
-        "such as --columns question=frage,retrieved=treffer. "
-        "If it holds ids of questions, write query_id in place of question.\n"
-    )
-    assert command("convert run.csv run.jsonl --kind run --columns query_id=frage,retrieved=treffer").code == 0
+    assert command("convert run.csv run.jsonl").code == 0
     assert [document.id for document in read_run("run.jsonl").rows["q1"].retrieved] == ["d1", "d2"]
+
+
+def test_rows_under_a_key_and_a_separator_hold_for_every_command(command: Runner) -> None:
+    rows = [{"id": 1, "question": "언제?", "gold_chunk_ids": "c1 & c2"}]
+    Path("set.json").write_text(json.dumps({"dev": rows, "test": [*rows, {**rows[0], "id": 2, "question": "왜?"}]}))
+    Path("run.jsonl").write_text('{"query_id": "1", "retrieved": [{"id": "c1"}, {"id": "c2"}]}')
+    for line in ("validate set.json --json -", "evaluate set.json run.jsonl -k 2 --json -"):
+        assert command(f"{line} --rows dev --separator", " & ").code == 0
+    assert command("convert set.json new.jsonl --rows test --separator", "&").code == 0
+    assert [question.gold_chunk_ids for question in read_evalset("new.jsonl")] == [("c1", "c2")] * 2
+    assert "Choose one, such as --rows dev." in command("convert set.json x.jsonl").err
+
+
+@pytest.mark.parametrize("line", ["report", "diagnose", "evaluate", "verify", "gate --policy policy.toml"])
+def test_a_file_with_gold_and_results_is_given_once(command: Runner, line: str) -> None:
+    Path("policy.toml").write_text('[gate]\nrequire = ["recall@5 >= 0.1"]\n')
+    rows = [["질문", "정답 청크", "검색 결과"], *([f"언제 {n}?", f"c{n}", f"c{n}; x"] for n in range(30))]
+    write_csv("faq.csv", "utf-8", rows=rows)
+    assert command(f"{line} faq.csv").code == 0
+    write_csv("set.csv", "utf-8", rows=[row[:2] for row in rows])
+    outcome = command(f"{line} set.csv")
+    assert (outcome.code, outcome.err.rpartition(". ")[2]) == (2, "Give a run.\n")

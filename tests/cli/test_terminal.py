@@ -18,7 +18,8 @@ from rich.console import Console
 
 from krag_eval._utils.formatting import one_line
 from krag_eval.cli.output import print_report
-from krag_eval.report import Cell, Column, Report, Table
+from krag_eval.report import Report
+from krag_eval.tables.model import Cell, Column, Table
 from tests.support import table_cases as cases
 from tests.support.report_reading import printed, tables_of
 
@@ -36,6 +37,7 @@ def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
     assert max(map(cell_len, whole(cases.REPORTS[name](), width).split("\n"))) <= width
 
 
+@pytest.mark.full
 def test_long_names_are_folded_and_not_cut() -> None:
     text = whole(cases.many_runs())
     assert "…" not in text
@@ -106,6 +108,7 @@ def test_a_report_without_a_defined_value_says_so() -> None:
     assert "No query has a gold document, so no value is defined" in whole(cases.without_answers(), 200)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
 def test_what_a_console_cannot_show_is_escaped(encoding: str, tmp_path: Path) -> None:
     question = {"id": "q1", "question": "환불은 언제?", "gold_chunk_ids": ["환불.pdf"]}

@@ -32,7 +32,7 @@ def test_traces_in_two_files_are_scored_as_in_python(command: Runner) -> None:
     assert "first: 2 questions without a trace, left out" in done.err
     written = json.loads(Path("out.json").read_text(encoding="utf-8"))["runs"]["first"]
     faq = read_evalset("faq.jsonl")
-    read = read_traces(["first.jsonl", "second.jsonl"], faq)
+    read = read_traces(["first.jsonl", "second.jsonl"], evalset=faq)
     expected = evaluate_run(faq.where(lambda one: one.id in read.rows), read, [1, 5])
     assert written["metrics"] == json.loads(expected.to_json())["metrics"]
     assert "session_recall@5" in written["metrics"]

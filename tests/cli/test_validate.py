@@ -184,13 +184,14 @@ def test_no_file_is_replaced_that_was_read_or_was_there(run: Runner) -> None:
     assert len(read_evalset("new.jsonl")) == 3
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ("validate absent.jsonl", "absent.jsonl: cannot be read (No such file or directory)."),
         ("validate set.jsonl --corpus absent.jsonl", "absent.jsonl: cannot be read (No such file or directory)."),
         ("validate set.jsonl --near-duplicates 2", "`--near-duplicates` must be a number from 0 to 1, got 2.0."),
-        ("validate set.jsonl --ignore duplicates", "`ignore` must be one of "),
+        ("validate set.jsonl --ignore duplicates", "`--ignore` must be one of "),
         ("validate set.jsonl --from excel", "Unknown format 'excel'."),
         ("validate set.jsonl --json absent/out.json", "absent/out.json: cannot be written "),
         ("reanchor broken.jsonl --corpus corpus.jsonl", "broken.jsonl:2: not valid JSON"),

@@ -59,6 +59,7 @@ def test_a_result_is_no_table_of_questions() -> None:
         EvalSet(evaluate([["a"]], [["a"]], k=1))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "column",
     [

@@ -84,6 +84,7 @@ def _one_by_one(read: Any, path: Path) -> object:
         return _outcome(read, path)
 
 
+@pytest.mark.sample(2)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(st.tuples(QUESTIONS, st.sampled_from(["none"] * 20 + list(DAMAGE))), min_size=1, max_size=9),
@@ -95,6 +96,7 @@ def test_of_questions(tmp_path: Path, rows: list[Any]) -> None:
     assert _outcome(read_evalset, path) == _one_by_one(read_evalset, path)
 
 
+@pytest.mark.sample(2)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(st.tuples(RANKINGS, st.sampled_from(["none"] * 20 + list(DAMAGE))), min_size=1, max_size=9),
@@ -113,6 +115,7 @@ def test_of_rankings(tmp_path: Path, rows: list[Any], is_journal: bool) -> None:
     assert _outcome(read_run, path) == _one_by_one(read_run, path)
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_each_damage_in_the_middle_of_many_plain_rows(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "run.jsonl"

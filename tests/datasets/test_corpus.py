@@ -74,7 +74,7 @@ def test_question_sets_are_the_corpora_of_their_paragraphs(shared_data: Path, tm
         ("c.jsonl", '{"title": "x"}\n', ":1: has neither an id (id, _id, chunk_id, docid, docno, doc_id) nor a text"),
         ("c.jsonl", "", ": holds no document"),
         ("c.jsonl", "{", ":1: not valid JSON"),
-        ("c.json", '{"queries": {}, "corpus": {"a": 5}, "relevant_docs": {}}', ": corpus['a'] is an int"),
+        ("c.json", '{"queries": {}, "corpus": {"a": 5}, "relevant_docs": {}}', ": `corpus['a']` must be a text, got 5"),
         ("absent.jsonl", None, ": cannot be read (No such file or directory)"),
         (".", None, ": cannot be read (Is a directory)"),
     ],

@@ -124,7 +124,7 @@ def test_trec_evals_own_expected_output_comes_out_of_its_own_files(shared_data: 
     qrels, results, depth = OUTPUTS[output]
     expected = read_expected(folder / output)
     evalset = read_evalset(folder / qrels)
-    rankings = read_run(folder / results, evalset if "comments" not in qrels else None).rankings(evalset)
+    rankings = read_run(folder / results, evalset=evalset if "comments" not in qrels else None).rankings(evalset)
     k = (*{int(m.rpartition("_")[2]) for m, _, _ in expected if m not in OF_ALL_RANKS}, None)
     result = evaluate(
         evalset.gold(),
@@ -235,6 +235,7 @@ def test_scores_that_do_not_give_the_order_are_replaced_by_ones_that_do(tmp_path
     assert {row.further["tag"] for row in read.rows.values()} == {"my_run"}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", [name for name, its in FORMATS.items() if its.endings])
 def test_what_is_written_by_its_ending_is_recognised_as_that_format(tmp_path: Path, name: str) -> None:
     for ending in FORMATS[name].endings:

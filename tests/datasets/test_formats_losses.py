@@ -126,6 +126,7 @@ def written(write: Callable[[], None]) -> bool:
     return True
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", [name for name, its in FORMATS.items() if its.write_questions is not None])
 @FEWER
 @given(evalset=evalsets())
@@ -196,6 +197,7 @@ def silent_changes(before: Run, after: Run, said: str) -> Iterator[str]:
                     yield f"{name} of a document of {old.query_id}: {was!r} became {is_now!r}"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", [name for name, its in FORMATS.items() if its.write_rankings is not None])
 @FEWER
 @given(run=runs())

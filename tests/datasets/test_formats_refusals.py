@@ -143,6 +143,7 @@ def test_a_folder_that_is_no_beir_folder_is_refused(tmp_path: Path, parts: list[
     assert refused(lambda: read_run(tmp_path)).startswith(f"{tmp_path}: ")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("part", "content", "message"),
     [
@@ -151,7 +152,7 @@ def test_a_folder_that_is_no_beir_folder_is_refused(tmp_path: Path, parts: list[
         ("qrels/test.tsv", "q\td\t1\nq\t\t2\n", "/qrels/test.tsv:2: an id is empty"),
         ("qrels/test.tsv", "q\td\t1\nq\te\thigh\n", "/qrels/test.tsv:2: The grade is 'high'"),
         ("queries.jsonl", '{"_id": "q"}\n{"_id": "q"}\n', "/queries.jsonl:2: the id 'q' appears twice"),
-        ("queries.jsonl", '{"_id": 1.5}\n', "/queries.jsonl:1: `_id` is 1.5. It must be a string or an integer"),
+        ("queries.jsonl", '{"_id": 1.5}\n', "/queries.jsonl:1: `_id` must be a string or an integer"),
         ("corpus.jsonl", '{"_id": "d", "text": "t"}\n{', "/corpus.jsonl:2: not valid JSON"),
     ],
 )
@@ -191,6 +192,7 @@ def test_a_pipe_is_read_as_jsonl_without_being_looked_at_first(tmp_path: Path) -
     writer.join()
 
 
+@pytest.mark.full
 def test_without_pyarrow_parquet_names_the_extra_and_nothing_else_needs_it(tmp_path: Path) -> None:
     write_evalset(ONE, tmp_path / "x.parquet")
     write_evalset(ONE, tmp_path / "x.csv")

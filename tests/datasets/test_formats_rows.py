@@ -109,7 +109,7 @@ def test_one_document_or_id_may_stand_without_a_list() -> None:
         ([{"query": "?"}], {"question": "querry"}, "row 0: has no column 'querry'. It has: query."),
         ([{"query": "?"}], {"query": "question"}, "`columns` must be one of 'id', 'question', 'gold'"),
         ([{"question": "?"}], None, "row 0: `gold` is missing"),
-        ([{"question": "?", "context": 5}], None, "row 0: `context` is an int. It must be the text"),
+        ([{"question": "?", "context": 5}], None, "row 0: `context` must be the text"),
         ([{"question": "?", "context": TEXT, "answers": [5]}], None, "row 0: `answers` has an int. It must be"),
     ],
 )

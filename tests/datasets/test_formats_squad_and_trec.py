@@ -165,9 +165,7 @@ def test_qrels_have_grades_comments_and_any_white_space(tmp_path: Path) -> None:
         tmp_path / "judged", "# year 2024", "2 0  d1\t3", "", "1 Q0 d1 0", "2 0 d2 -2", "2 0 d1 3", "1 7 d1 1.5"
     )
     assert list(read_evalset(path)) == [
-        Question(
-            id="2", gold=(Document(id="d1", grade=3.0), Document(id="d2", grade=0.0, metadata={"qrels_grade": -2.0}))
-        ),
+        Question(id="2", gold=(Document(id="d1", grade=3.0), Document(id="d2", grade=-2.0))),
         Question(
             id="1", gold=(Document(id="d1", grade=0.0), Document(id="d1", grade=1.5, metadata={"qrels_iteration": "7"}))
         ),
@@ -197,7 +195,7 @@ def test_ranks_that_contradict_the_scores_are_told_once(tmp_path: Path) -> None:
 
 def test_tables_of_pytrec_eval_and_ranx_are_qrels_and_runs(tmp_path: Path) -> None:
     judged = dump(tmp_path / "qrels.json", {"1": {"a": 2, "b": 0, "c": -1}, "2": {"a": 1}})
-    negative = Document(id="c", grade=0.0, metadata={"qrels_grade": -1.0})
+    negative = Document(id="c", grade=-1.0)
     assert list(read_evalset(judged)) == [
         Question(id="1", gold=(Document(id="a", grade=2.0), Document(id="b", grade=0.0), negative)),
         Question(id="2", gold=(Document(id="a", grade=1.0),)),

@@ -162,8 +162,8 @@ def test_runs_that_share_no_document_are_said_to_have_ids_of_two_kinds() -> None
 @pytest.mark.parametrize(
     ("arguments", "settings", "message"),
     [
-        ((run("a", q=["x"]),), {}, r"`runs` is a Run. Give a list"),
-        (([run("a", q=["x"])],), {}, r"at least two, got 1"),
+        ((run("a", q=["x"]),), {}, r"`runs` must be a list of at least two, got a Run. Give a list"),
+        (([run("a", q=["x"])],), {}, r"at least two, got \["),
         (([run("a", q=["x"]), ["x"]],), {}, r"mixes runs and rankings"),
         ((["a.jsonl", "b.jsonl"],), {}, r"`runs` holds a str.*`read_run\(path\)`"),
         (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,6 @@ from krag_eval import (
     Question,
     Run,
     RunRow,
-    apply_labels,
-    audit_labels,
     evaluate,
     evaluate_run,
     evaluate_stream,
@@ -88,13 +85,13 @@ def test_flat_formats_say_what_becomes_of_needs(name: str, tmp_path: Path) -> No
 
 BAD: list[tuple[Any, str]] = [
     ({"any_of": []}, "`any_of` is empty"),
-    ({"any_of": "a"}, "`any_of` is a str"),
+    ({"any_of": "a"}, "`any_of` must be"),
     ({"any_of": [{"id": "a"}], "id": "b"}, "`id` stands beside `any_of`"),
     ({"any_of": [{"id": "a"}], "metadata": {"x": 1}}, "`metadata` stands beside `any_of`"),
     ({"any_of": [{"any_of": [{"id": "a"}]}]}, "`any_of[0]` is a need itself"),
     ({"any_of": [{"id": "a", "grade": 1}, {"id": "b", "grade": 2}]}, "different grades, 1 and 2"),
     ({"any_of": [{"id": "a", "grade": 1}, {"id": "b"}], "grade": 2}, "different grades, 1 and 2"),
-    ({"any_of": [{"id": "a"}], "grade": -1}, "a grade must be a finite number of at least 0, got -1"),
+    ({"any_of": [{"id": "a"}], "grade": "two"}, "`grade` must be a finite number, got 'two'"),
     ({"any_of": [{"id": "a"}, {}]}, "neither an id nor a text"),
 ]
 
@@ -201,22 +198,6 @@ def test_reanchoring_keeps_needs() -> None:
         ("n1", "alpha beta gamma delta"),
         ("n2", "one two three four"),
     ]
-
-
-@pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
-def test_the_doctor_misses_a_need_only_if_no_alternative_was_retrieved() -> None:
-    report = audit_labels(SET, [RUN], k=2, min_systems=1)
-    assert [one.gold.id for one in report.lost_gold] == ["c", "d", "e"]
-    assert not report.contained_gold
-
-
-def test_an_alternative_that_people_reject_leaves_its_need(tmp_path: Path) -> None:
-    queue = tmp_path / "queue.jsonl"
-    queue.write_text(json.dumps({"query_id": "q1", "document": {"id": "a"}, "label": False}))
-    gold = apply_labels(SET, queue)["q1"].gold
-    assert [entry.grade for entry in gold if isinstance(entry, Document)] == [0.0, None]
-    (need,) = (entry for entry in gold if isinstance(entry, Need))
-    assert ([one.id for one in need.any_of], need.grade) == (["b"], 2.0)
 
 
 def test_trec_eval_is_not_asked_about_needs() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from krag_eval import EvalSet, InvalidInputError, evaluate_retriever, read_evalset, run_retriever
+from krag_eval import EvalSet, InvalidInputError, KragEvalWarning, read_evalset, run_retriever, validate
 
 
 def refused(path: Path, content: str) -> str:
@@ -18,13 +18,14 @@ def refused(path: Path, content: str) -> str:
     return str(error.value)
 
 
-def test_a_file_without_gold_is_refused_with_its_columns_and_how_to_name_one(tmp_path: Path) -> None:
-    said = refused(tmp_path / "faq.csv", "question,Source\nWhen?,refunds.md\n")
+def test_a_file_without_gold_is_refused_with_its_columns(tmp_path: Path) -> None:
+    said = refused(tmp_path / "faq.csv", "question,Remark\nWhen?,refunds\n")
     assert said.endswith(
-        " The columns are: question, Source. Name those that are meant, such as columns={'gold_doc_ids': 'Source'}."
+        " The columns are: question, Remark. Say with `columns` which one is gold_chunk_ids, gold_doc_ids or "
+        "gold_texts."
     )
-    named = read_evalset(tmp_path / "faq.csv", columns={"gold_doc_ids": "Source"})
-    assert named["0"].gold_doc_ids == ("refunds.md",)
+    named = read_evalset(tmp_path / "faq.csv", columns={"gold_doc_ids": "Remark"})
+    assert named["0"].gold_doc_ids == ("refunds",)
 
 
 def test_a_row_that_has_nothing_else_is_refused_without_a_guess(tmp_path: Path) -> None:
@@ -36,7 +37,7 @@ def test_a_corpus_and_a_journal_of_a_run_are_named_where_questions_are_expected(
     corpus = refused(tmp_path / "corpus.jsonl", '{"id": "d1", "text": "Refunds take three days."}')
     assert " This looks like a corpus: " in corpus
     one = EvalSet([{"id": 1, "question": "?", "gold": []}])
-    run_retriever(lambda question: [], one, k=5, journal=tmp_path / "run.jsonl", progress=False)
+    run_retriever(one, lambda question: [], k=5, journal=tmp_path / "run.jsonl", progress=False)
     with pytest.raises(InvalidInputError, match=r"run\.jsonl:1: .* This looks like a run: the evaluation set comes"):
         read_evalset(tmp_path / "run.jsonl")
 
@@ -46,13 +47,19 @@ def test_a_question_under_another_name_is_told_before_a_retriever_is_asked() -> 
     with pytest.raises(
         InvalidInputError, match=r"has no text\. .* The columns are: query\. .*columns=\{'question': 'query'\}"
     ):
-        run_retriever(asked.append, EvalSet([{"id": 1, "query": "When?", "gold": []}]), k=5, progress=False)
+        run_retriever(EvalSet([{"id": 1, "query": "When?", "gold": []}]), asked.append, k=5, progress=False)
     assert asked == []
 
 
-def test_rows_without_an_id_are_refused_with_what_numbers_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", ["jsonl", "json", "yaml"])
+def test_rows_without_an_id_are_numbered_in_every_format(tmp_path: Path, ending: str) -> None:
     row = json.dumps({"question": "When?", "gold_doc_ids": ["refunds.md"]})
-    assert "`evalset_from_rows` numbers rows without one" in refused(tmp_path / "faq.jsonl", row)
+    path = tmp_path / f"faq.{ending}"
+    path.write_text(row if ending == "jsonl" else f"[{row}]")
+    with pytest.warns(KragEvalWarning, match="has no column of ids, so its rows are numbered from 0"):
+        assert read_evalset(path).ids == ["0"]
+    with pytest.warns(KragEvalWarning, match="numbered"):
+        assert validate(path).ok
 
 
 class Retriever:
@@ -67,7 +74,7 @@ class Retriever:
 
 def test_a_retriever_in_the_place_of_the_questions_is_named() -> None:
     with pytest.raises(InvalidInputError, match=r"got a Retriever\. Were two arguments swapped\?"):
-        evaluate_retriever(EvalSet([{"id": 1, "question": "?", "gold": []}]), Retriever(), k=5)
+        validate(Retriever())
 
 
 @pytest.mark.parametrize("path", ["faq.csv", Path("faq.csv")])

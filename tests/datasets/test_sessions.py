@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from krag_eval import Document, EvalSet, InvalidInputError, Run, RunRow, Search, Stage, fuse, read_run, write_run
+from krag_eval import Document, EvalSet, InvalidInputError, Run, RunRow, Search, fuse, read_run, write_run
+from krag_eval.datasets.sessions import Stage
 
 SEARCHES: list[dict[str, Any]] = [
     {"query": "refunds", "retrieved": [{"id": "a"}], "latency_s": 0.25, "tokens": 40, "tool": "search", "turn": 1},
@@ -106,14 +107,14 @@ def test_a_session_becomes_a_ranking_when_it_is_asked_for(searches: str, ids: li
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"searches": {}}, "`searches` is a dict. It must be a list"),
-        ({"searches": [3]}, r"`searches\[0\]` is an int. It must be a mapping"),
+        ({"searches": {}}, "`searches` must be a list"),
+        ({"searches": [3]}, r"`searches\[0\]` must be a mapping"),
         ({"searches": [{"query": "x"}]}, r"`searches\[0\]`: `retrieved` is missing"),
         ({"searches": [{"retrieved": [{}]}]}, r"`searches\[0\]`: `retrieved\[0\]`: "),
-        ({"searches": [{"retrieved": [], "latency_s": -1}]}, r"`searches\[0\]`: `latency_s` is -1"),
-        ({"searches": [{"retrieved": [], "tokens": float("nan")}]}, "`tokens` is nan"),
-        ({"searches": [{"retrieved": [], "turn": "2"}]}, "`turn` is '2'"),
-        ({"searches": [{"retrieved": [], "query": 2}]}, "`query` is an int"),
+        ({"searches": [{"retrieved": [], "latency_s": -1}]}, r"`searches\[0\]`: `latency_s` must be"),
+        ({"searches": [{"retrieved": [], "tokens": float("nan")}]}, "`tokens` must be"),
+        ({"searches": [{"retrieved": [], "turn": "2"}]}, "`turn` must be"),
+        ({"searches": [{"retrieved": [], "query": 2}]}, "`query` must be"),
         ({"searches": [{"retrieved": [], "turn": 2}, {"retrieved": [], "turn": 1}]}, "in the order in which they were"),
         ({"searches": [{"retrieved": []}], "stages": STAGES}, "Give each search the `stages` of its own"),
         ({"stages": [{"name": "", "retrieved": []}]}, r"`stages\[0\]`: `name` is ''"),
@@ -121,7 +122,7 @@ def test_a_session_becomes_a_ranking_when_it_is_asked_for(searches: str, ids: li
         ({"stages": [STAGES[0], {**STAGES[2], "inputs": ["dens"]}]}, "no earlier stage 'dens' .* Did you mean 'dense'"),
         ({"stages": STAGES[:2]}, "The stage 'dense' is an input of no later stage"),
         ({"stages": STAGES, "retrieved": [{"id": "a"}]}, "`retrieved` is not what the last stage, 'fusion', returned"),
-        ({"retrieved": [], "cited": "a"}, "`cited` is a str"),
+        ({"retrieved": [], "cited": "a"}, "`cited` must be a list of documents, .* got 'a'"),
     ],
 )
 def test_what_cannot_be_read_is_named(row: dict[str, Any], message: str) -> None:

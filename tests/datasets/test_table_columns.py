@@ -33,7 +33,7 @@ def table(tmp_path: Path) -> Any:
 
 def refused(path: Path, *, evalset: EvalSet | None = None, is_run: bool = False, **settings: Any) -> str:
     def read() -> object:
-        return read_run(path, evalset, **settings) if is_run else read_evalset(path, **settings)
+        return read_run(path, evalset=evalset, **settings) if is_run else read_evalset(path, **settings)
 
     with pytest.raises(InvalidInputError) as error:
         read()
@@ -89,14 +89,14 @@ def test_numbered_columns_are_in_the_order_of_their_numbers(table: Any) -> None:
 
 def test_the_gold_says_whether_numbered_columns_hold_ids_or_texts(table: Any) -> None:
     path = table("query_id,retrieved_1,retrieved_2", "q1,c2,In three days.")
-    assert texts(read_run(path, BY_TEXT).rows["q1"].retrieved) == ["c2", "In three days."]
-    assert ids(read_run(path, BY_ID).rows["q1"].retrieved) == ["c2", "In three days."]
+    assert texts(read_run(path, evalset=BY_TEXT).rows["q1"].retrieved) == ["c2", "In three days."]
+    assert ids(read_run(path, evalset=BY_ID).rows["q1"].retrieved) == ["c2", "In three days."]
     for evalset in (None, BY_BOTH):
         said = refused(path, evalset=evalset, is_run=True)
         assert "x.csv:2: 'In three days.' may be an id or a text. Say what 'retrieved' holds: columns=" in said
         as_texts, as_ids = (ast.literal_eval(one) for one in re.findall(r"columns=(\{.*?\})", said))
-        assert texts(read_run(path, evalset, columns=as_texts).rows["q1"].retrieved) == ["c2", "In three days."]
-        assert ids(read_run(path, evalset, columns=as_ids).rows["q1"].retrieved) == ["c2", "In three days."]
+        assert texts(read_run(path, evalset=evalset, columns=as_texts).rows["q1"].retrieved) == ["c2", "In three days."]
+        assert ids(read_run(path, evalset=evalset, columns=as_ids).rows["q1"].retrieved) == ["c2", "In three days."]
 
 
 def test_ids_and_texts_of_one_ranking_may_stand_beside_each_other(table: Any) -> None:
@@ -107,8 +107,8 @@ def test_ids_and_texts_of_one_ranking_may_stand_beside_each_other(table: Any) ->
 def test_one_column_of_ids_is_read_as_before(table: Any) -> None:
     path = table("query_id,retrieved", "q1,c2; c1")
     assert ids(read_run(path).rows["q1"].retrieved) == ["c2", "c1"]
-    assert ids(read_run(path, BY_ID).rows["q1"].retrieved) == ["c2", "c1"]
-    assert texts(read_run(path, BY_TEXT).rows["q1"].retrieved) == ["c2; c1"]
+    assert ids(read_run(path, evalset=BY_ID).rows["q1"].retrieved) == ["c2", "c1"]
+    assert texts(read_run(path, evalset=BY_TEXT).rows["q1"].retrieved) == ["c2; c1"]
 
 
 def test_fields_that_say_what_they_hold_are_taken_unless_there_is_the_plain_one(table: Any) -> None:
@@ -139,7 +139,7 @@ def test_a_table_with_gold_holds_a_run_too_only_where_its_columns_say_so(table: 
 def test_a_ranking_without_an_id_belongs_to_the_question_with_its_text(table: Any) -> None:
     path = table("질문,결과 1", "When?,c1")
     columns = {"question": "질문", "retrieved": "결과"}
-    assert list(read_run(path, BY_ID, columns=columns).rows) == ["q1"]
+    assert list(read_run(path, evalset=BY_ID, columns=columns).rows) == ["q1"]
     assert list(read_run(path, columns=columns).rows) == ["0"]
     other = EvalSet([{"id": "q", "question": "Why?", "gold_chunk_ids": ["c1"]}])
     assert "x.csv:2: the question 'When?' is no question of the" in refused(
@@ -171,7 +171,10 @@ def test_one_mapping_serves_the_set_its_runs_and_its_corpus(table: Any) -> None:
     columns = {"question": "질문", "gold": "정답 문서", "retrieved": "검색 결과"}
     path = table("질문,정답 문서,검색 결과 1,검색 결과 2", "언제?,사흘 안에 됩니다.,곧 됩니다.,사흘 안에 됩니다.")
     questions = read_evalset(path, columns=columns)
-    assert texts(read_run(path, questions, columns=columns).rows["0"].retrieved) == ["곧 됩니다.", "사흘 안에 됩니다."]
+    assert texts(read_run(path, evalset=questions, columns=columns).rows["0"].retrieved) == [
+        "곧 됩니다.",
+        "사흘 안에 됩니다.",
+    ]
     assert validate(path, columns=columns).ok
     assert (
         read_corpus(table("chunk,본문", "c1,하나"), columns=columns | {"id": "chunk", "text": "본문"})[0].text == "하나"
@@ -183,28 +186,40 @@ def test_one_mapping_serves_the_set_its_runs_and_its_corpus(table: Any) -> None:
     [
         ("질문,정답 문서", "언제?,사흘 안에 됩니다."),
         ("frage,quelle", "Wann?,refunds.md"),
-        ("Question,Answer text", "When?,In three days."),
-        ("вопрос,эталон", "Когда?,doc-7"),
-        ("a,b", "When?,In three days."),
         ("query,chunk_id", "When?,c7"),
     ],
 )
-def test_what_is_suggested_for_a_table_without_gold_reads_it(table: Any, header: str, row: str) -> None:
-    path = table(header, row)
-    said = refused(path)
-    assert f"The columns are: {', '.join(header.split(','))}." in said
-    (columns,) = re.findall(r"columns=(\{.*?\})", said)
-    (question,) = read_evalset(path, columns=ast.literal_eval(columns))
-    assert not question.is_negative
+def test_a_table_with_names_of_its_own_is_read_if_it_is_certain_what_they_mean(
+    table: Any, header: str, row: str
+) -> None:
+    (question,) = read_evalset(table(header, row))
+    assert (question.question, question.is_negative) == (row.partition(",")[0], False)
 
 
-@pytest.mark.parametrize("header", ["질문,검색 결과 1,검색 결과 2", "qid,ranking", "query,x", "a,b"])
-def test_what_is_suggested_for_a_table_without_a_ranking_reads_it(table: Any, header: str) -> None:
-    path = table(header, *(",".join("c" for _ in header.split(",")),))
-    said = refused(path, is_run=True)
+@pytest.mark.parametrize("header", ["вопрос,эталон", "question,expected"])
+def test_what_is_suggested_for_a_table_with_two_readings_reads_it(table: Any, header: str) -> None:
+    path = table(header, "Когда?,doc-7")
+    (columns,) = re.findall(r"columns=(\{.*?\})", refused(path))
+    assert read_evalset(path, columns=ast.literal_eval(columns))["0"].gold_chunk_ids == ("doc-7",)
+
+
+@pytest.mark.parametrize("header", ["Question,Answer text", "a,b"])
+def test_for_a_table_without_gold_nothing_is_suggested(table: Any, header: str) -> None:
+    assert "columns={" not in refused(table(header, "When?,In three days."))
+
+
+@pytest.mark.parametrize("header", ["질문,검색 결과 1,검색 결과 2", "qid,ranking"])
+def test_a_table_with_a_ranking_under_another_name_is_read(table: Any, header: str) -> None:
+    path = table(header, "q,c1,c2"[: 3 * header.count(",") + 1])
+    (row,) = read_run(path).rows.values()
+    assert ids(row.retrieved) == ["c1", "c2"][: header.count(",")]
+
+
+@pytest.mark.parametrize("header", ["query,x", "a,b"])
+def test_a_table_without_a_ranking_is_refused_with_its_columns(table: Any, header: str) -> None:
+    said = refused(table(header, "c,c"), is_run=True)
     assert said.startswith("x.csv: has no column `retrieved`. The columns are: ")
-    (columns,) = re.findall(r"columns=(\{.*?\})", said)
-    assert len(read_run(path, columns=ast.literal_eval(columns))) == 1
+    assert "columns={" not in said
 
 
 def test_a_column_that_is_not_there_is_named_with_those_that_are_and_the_one_that_is_meant(table: Any) -> None:

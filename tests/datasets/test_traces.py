@@ -11,16 +11,9 @@ from typing import Any
 
 import pytest
 
-from krag_eval import (
-    EvalSet,
-    InvalidInputError,
-    KragEvalWarning,
-    Run,
-    TraceSession,
-    TraceSpan,
-    evaluate_run,
-    read_traces,
-)
+from krag_eval import EvalSet, InvalidInputError, KragEvalWarning, Run, evaluate_run, read_traces
+from krag_eval.datasets.formats.otlp import TraceSpan
+from krag_eval.datasets.traces import TraceSession
 from tests.support.trace_cases import TRACE, request, reranker, retriever, root, span, write
 
 OTHER = "1" * 32
@@ -35,7 +28,9 @@ SET = EvalSet(
 
 
 def read(tmp_path: Path, *spans: Any, **settings: Any) -> Run:
-    return read_traces(write(tmp_path / "traces.jsonl", request(*spans)), settings.pop("evalset", SET), **settings)
+    return read_traces(
+        write(tmp_path / "traces.jsonl", request(*spans)), evalset=settings.pop("evalset", SET), **settings
+    )
 
 
 def counts(run: Run) -> dict[str, int]:
@@ -178,6 +173,7 @@ def test_ids_are_found_wherever_a_framework_puts_them(attributes: dict[str, Any]
     assert [d.id for d in row.retrieved] == ["a", "b"]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("attributes", "question"),
     [
@@ -226,7 +222,7 @@ def test_ids_of_protobufs_json_and_names_of_protobuf_and_pages_of_phoenix_are_re
     for shown in (snake(request(*spans)), {"data": snake(spans), "next_cursor": None}):
         path = tmp_path / "traces.json"
         path.write_text(json.dumps(shown, indent=1), encoding="utf-8")
-        assert read_traces(path, SET) == expected
+        assert read_traces(path, evalset=SET) == expected
 
 
 def test_a_trace_in_two_files_is_one_and_a_span_that_stands_twice_is_read_once(tmp_path: Path) -> None:
@@ -234,7 +230,7 @@ def test_a_trace_in_two_files_is_one_and_a_span_that_stands_twice_is_read_once(t
     first = write(tmp_path / "first.jsonl", request(early), request({**late, "attributes": late["attributes"][:2]}))
     second = write(tmp_path / "second.jsonl", request(late, root()))
     with pytest.warns(KragEvalWarning, match=r"first.jsonl: 1 span: found several times, read once"):
-        run = read_traces([first, second], SET)
+        run = read_traces([first, second], evalset=SET)
     assert [found(s) for s in run.rows["Q1"].searches] == [["a"], ["b"]]
     assert counts(run) == {"traces": 1, "scored": 1, "repeated_spans": 1}
     assert run.name == "first"
@@ -254,6 +250,7 @@ TWO_IDS = [
 NO_DOCUMENTS = span(2, 1, attributes={"openinference.span.kind": "RETRIEVER", "output.value": "text"})
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("problem", "spans"),
     [
@@ -341,9 +338,9 @@ def test_a_damaged_line_is_named_and_may_be_skipped(tmp_path: Path) -> None:
         path = tmp_path / "traces.jsonl"
         path.write_text(f"{sound}\n{bad}\n", encoding="utf-8")
         with pytest.raises(InvalidInputError, match=r"traces.jsonl:2: "):
-            read_traces(path, SET)
+            read_traces(path, evalset=SET)
         with pytest.warns(KragEvalWarning, match="skipped"):
-            run = read_traces(path, SET, max_bad_rows=1)
+            run = read_traces(path, evalset=SET, max_bad_rows=1)
         assert (run.n_rejected, list(run.rows)) == (1, ["Q1"])
 
 

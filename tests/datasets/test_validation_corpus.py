@@ -29,6 +29,7 @@ CORPUS = [
 ]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("fields", "expected"),
     [

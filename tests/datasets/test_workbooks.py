@@ -65,7 +65,10 @@ def test_of_several_sheets_one_is_asked_for(tmp_path: Path) -> None:
     assert refused(path) == "x.xlsx: has several sheets: '질문 목록', 'bm25'. Choose one, such as sheet='질문 목록'."
     assert refused(path, "bm52") == "x.xlsx: has no sheet 'bm52'. Did you mean 'bm25'? It has: '질문 목록', 'bm25'."
     questions = read_evalset(path, sheet="질문 목록")
-    assert [document.id for document in read_run(path, questions, sheet="bm25").rows["q"].retrieved] == ["c2", "c1"]
+    assert [document.id for document in read_run(path, evalset=questions, sheet="bm25").rows["q"].retrieved] == [
+        "c2",
+        "c1",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -104,6 +107,7 @@ def test_a_corpus_may_be_a_workbook(tmp_path: Path) -> None:
     assert (document.id, document.text, document.metadata) == ("3", "사흘 안에 됩니다.", {"title": "환불"})
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("rows", "merged", "message"),
     [

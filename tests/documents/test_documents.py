@@ -103,11 +103,13 @@ PLAIN_DOCUMENTS: list[tuple[object, str | None, str | None]] = [
 ]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("document", "id_", "text"), PLAIN_DOCUMENTS, ids=repr)
 def test_a_plain_document_is_read(document: object, id_: str | None, text: str | None) -> None:
     assert read(document) == (id_, text)
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("make_note", [lambda i: {"id": i, "text": "t"}, lambda i: Note(id=i, text="t")])
 @pytest.mark.parametrize(
     ("value", "id_"),
@@ -184,8 +186,9 @@ def test_the_grade_can_stand_under_another_key() -> None:
     assert result["ndcg@2"] == pytest.approx(expected, abs=1e-15)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
-    "grade", [-1, -0.5, float("nan"), float("inf"), "2", True, [2], 10**400], ids=lambda g: f"{g!r:.9}"
+    "grade", [float("nan"), float("inf"), float("-inf"), "2", True, [2], 10**400], ids=lambda g: f"{g!r:.9}"
 )
 @pytest.mark.parametrize(
     "as_gold", [lambda g: {"text": "b", "grade": g}, lambda g: KragDocument("b", {"relevance": g})]
@@ -193,7 +196,7 @@ def test_the_grade_can_stand_under_another_key() -> None:
 def test_a_grade_that_is_none_is_refused_with_its_place_and_value(
     as_gold: Callable[[object], object], grade: object
 ) -> None:
-    with pytest.raises(InvalidInputError, match=r"actual\[1\]\[1\].*query 1.*grade.*at least 0") as refused:
+    with pytest.raises(InvalidInputError, match=r"actual\[1\]\[1\].*query 1.*grade.*a finite number") as refused:
         evaluate([["a"], ["a", as_gold(grade)]], [["a"], ["a"]])
     assert f"{grade!r:.9}" in str(refused.value)
 

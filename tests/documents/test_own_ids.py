@@ -80,12 +80,12 @@ def test_every_front_has_it(tmp_path: Path) -> None:
     evaluator = OfflineRetrievalEvaluators(gold, retrieved, match_method="id", id_key=".id")
     assert evaluator.calculate_mrr(2) == {"mrr": 0.5}
     assert "idkey:.id" in evaluate(gold, retrieved, **settings).signature
-    assert evaluate_retriever(search, GOLD, 2, id_key=".id", progress=False)["mrr@2"] == 0.5
+    assert evaluate_retriever(GOLD, search, 2, id_key=".id", progress=False)["mrr@2"] == 0.5
     live = LiveScorer({"first?": ["d1"]}, **settings)
     live.begin("langchain", "1", "first?")
     live.end("1", search(""))
     assert live.result()["mrr@2"] == 0.5
-    run = run_retriever(search, GOLD, k=2, progress=False)
+    run = run_retriever(GOLD, search, k=2, progress=False)
     write_run(run, tmp_path / "run.jsonl")
     again = read_run(tmp_path / "run.jsonl")
     assert evaluate_run(EvalSet(GOLD), again, 2, id_key=".id")["mrr@2"] == 0.5
@@ -98,7 +98,7 @@ def test_the_command_line_has_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = tmp_path / "run.jsonl"
-    write_run(run_retriever(search, GOLD, k=2, progress=False), run)
+    write_run(run_retriever(GOLD, search, k=2, progress=False), run)
     questions = tmp_path / "questions.jsonl"
     questions.write_text(json.dumps(GOLD[0]) + "\n")
     line = ["krag-eval", "evaluate", str(questions), str(run), "--k", "2", "--id-key", ".id", "--json", "-"]
@@ -117,6 +117,6 @@ def test_an_id_that_a_store_made_up_does_not_change_the_fingerprint() -> None:
 
 def test_the_own_id_of_a_row_of_arrow_is_its_field_id() -> None:
     from krag_eval.matching.settings import make_settings
-    from krag_eval.scale.batch import Fields
+    from krag_eval_scale.batch import Fields
 
     assert Fields.of(make_settings(match_method="id", id_key=".id")).id == "id"

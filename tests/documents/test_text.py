@@ -169,6 +169,7 @@ SIMILAR = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", ["rouge1", "rouge2", "rougeL"])
 @pytest.mark.parametrize("language", SIMILAR)
 def test_rouge_is_1_for_equal_texts_in_every_language_and_between_0_and_1_for_similar_ones(

@@ -58,7 +58,7 @@ def test_chinese_is_all_or_nothing_to_squad_and_not_to_us() -> None:
     assert (result["squad_f1"], result["token_f1"]) == (0, 8 / 9)
 
 
-@pytest.mark.parametrize("tokenizer", ["kiwi", "characters"])
+@pytest.mark.parametrize("tokenizer", ["characters", pytest.param("kiwi", marks=pytest.mark.full)])
 def test_korean_particles_cost_less_in_morphemes_and_characters(tokenizer: str) -> None:
     (by_words,) = values("token_f1", ["서울"], ["서울에서"])
     (by_parts,) = values("token_f1", ["서울"], ["서울에서"], tokenizer=tokenizer)
@@ -82,6 +82,7 @@ def test_the_stemmer_is_of_rouge_alone() -> None:
     assert values("token_f1", ["running"], ["runs"], use_stemmer=True) == [0]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("metric", TEXT_METRICS)
 @given(pairs=st.lists(st.tuples(texts, texts), min_size=1, max_size=6))
 def test_every_value_lies_between_0_and_1_and_equal_texts_have_1(metric: str, pairs: list[tuple[str, str]]) -> None:
@@ -111,6 +112,7 @@ def test_another_reference_never_lowers_a_value(rows: list[tuple[list[str], str,
         assert not (few.values[metric] > more.values[metric]).any()  # undefined where the references are empty
 
 
+@pytest.mark.full
 @given(st.lists(st.tuples(st.one_of(st.none(), texts), texts), min_size=1, max_size=6), st.randoms())
 def test_neither_the_order_nor_the_company_changes_a_bit(
     rows: list[tuple[str | None, str]], rng: random.Random
@@ -125,6 +127,7 @@ def test_neither_the_order_nor_the_company_changes_a_bit(
         np.testing.assert_array_equal(column, [one.values[metric][0] for one in alone])
 
 
+@pytest.mark.full
 def test_more_pairs_than_a_block_holds_are_scored_the_same() -> None:
     rng = random.Random(3)
     some = [" ".join(rng.choices(["three", "days", "in", "May"], k=3)) for _ in range(9000)]

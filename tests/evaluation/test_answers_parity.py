@@ -133,6 +133,7 @@ MANY = [
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", ROUGE)
 @pytest.mark.parametrize("stem", [False, True])
 def test_rouge_equals_rouge_score_with_its_own_tokenizer(kind: str, stem: bool) -> None:
@@ -152,6 +153,7 @@ def test_rouge_equals_rouge_score_with_ours_on_many_scripts(kind: str, name: str
     assert sum(expected) > 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ROUGE)
 def test_rouge_equals_rouge_score_on_korean_morphemes(kind: str) -> None:
     references = ["배송은 사흘 안에 됩니다.\n반품은 무료입니다.", "환불은 3일 걸려요", "문의는 고객센터로"]
@@ -160,6 +162,7 @@ def test_rouge_equals_rouge_score_on_korean_morphemes(kind: str) -> None:
     assert values(kind, references, answers, tokenizer="kiwi") == expected
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", ROUGE)
 def test_the_stemmer_works_on_our_words_as_on_any(kind: str) -> None:
     stemmer = StemmingTokenizer(TOKENIZERS["words"])

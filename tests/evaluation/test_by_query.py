@@ -24,6 +24,8 @@ from krag_eval import (
     read_run,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*Equal scores leave the order open")
+
 QRELS: dict[str, dict[str, Any]] = {"q1": {"d1": 2, "d2": 0, "d9": -1}, "q2": {"d3": 1}, "q10": {"d1": 1, "d3": 2}}
 RUN: dict[str, dict[str, Any]] = {
     "q1": {"d1": 0.5, "d2": 0.5, "d4": 0.9},
@@ -66,7 +68,7 @@ def from_files(tmp_path: Path) -> dict[str, float | None]:
     for name, table in (("qrels", QRELS), ("run", RUN)):
         (tmp_path / f"{name}.json").write_text(json.dumps(table), encoding="utf-8")
     evalset = read_evalset(tmp_path / "qrels.json")
-    return evaluate_run(evalset, read_run(tmp_path / "run.json", evalset), metrics=METRICS).to_dict()
+    return evaluate_run(evalset, read_run(tmp_path / "run.json", evalset=evalset), metrics=METRICS).to_dict()
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -75,7 +77,7 @@ def test_tables_are_scored_like_their_files(name: str, from_files: dict[str, flo
     for score in (evaluate, evaluate_ids, evaluate_run):
         assert score(qrels, run, metrics=METRICS).to_dict() == from_files
     assert evaluate(qrels, run, metrics=METRICS).per_query[0].id == "q1"
-    compared = compare({"a": run, "b": run}, qrels, keys=["recall@10"], n_bootstrap=100, n_randomisation=100)
+    compared = compare(qrels, {"a": run, "b": run}, keys=["recall@10"], n_bootstrap=100, n_randomisation=100)
     assert compared.systems == ("b",)
 
 

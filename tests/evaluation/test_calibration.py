@@ -98,14 +98,18 @@ def test_a_pair_without_common_tokens_is_below_every_threshold() -> None:
         ([], {}, "has 0 pairs, none of them labelled True"),
         ([pair(3, False)], {}, "has 1 pairs, none of them labelled True"),
         ([("a", "b", True)], {}, "No pair has a token in common"),
-        ([("a", "b")], {}, r"`labelled_pairs[0]` is ('a', 'b'). It must be (gold, retrieved, True or False)."),
+        ([("a", "b")], {}, r"`labelled_pairs[0]` must be (gold, retrieved, True or False), got ('a', 'b')."),
         ([("a", "b", "yes")], {}, "`labelled_pairs[0]`"),
-        ("ab", {}, "`labelled_pairs` is a str"),
-        (PAIRS, {"precision": 0}, "`precision` must lie between 0 and 1, got 0"),
-        (PAIRS, {"precision": 1}, "`precision` must lie between 0 and 1, got 1: no number of pairs shows that all"),
+        ("ab", {}, "`labelled_pairs` must be"),
+        (PAIRS, {"precision": 0}, "`precision` must be a number between 0 and 1, got 0"),
+        (
+            PAIRS,
+            {"precision": 1},
+            "`precision` must be a number between 0 and 1, got 1. No number of pairs",
+        ),
         (PAIRS, {"precision": 2}, "`precision` must be"),
         (PAIRS, {"confidence": 1}, "`confidence` must be a number between 0 and 1"),
-        (PAIRS, {"method": "text"}, "`method` must be one of 'rouge1', 'rouge2', 'rougeL'"),
+        (PAIRS, {"method": "text"}, "`method` must be one of 'rouge1', 'rouge2', 'rouge3'"),
     ],
 )
 def test_what_cannot_be_used_is_named(pairs: Any, settings: dict[str, Any], message: str) -> None:

@@ -10,16 +10,16 @@ import pytest
 from krag_eval import (
     EvaluationCallback,
     EvaluationResult,
-    EvaluationStart,
     InvalidInputError,
     KragEvalWarning,
     OfflineRetrievalEvaluators,
-    QueryResult,
     RAGEvaluator,
     evaluate,
     evaluate_all,
 )
 from krag_eval import RougeOfflineRetrievalEvaluators as Rouge
+from krag_eval.evaluation.pipeline import EvaluationStart
+from krag_eval.evaluation.results import QueryResult
 
 GOLD: list[list[Any]] = [["a", "b"], [], ["c"]]
 RETRIEVED: list[Any] = [["b", "x"], ["y"], TimeoutError("late")]

@@ -76,11 +76,11 @@ def test_the_model_is_asked_once() -> None:
 def test_vectors_that_find_no_room_are_asked_for_again_and_the_numbers_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["east", "north-east", "north", "west", "east-north-east"]
     pairs = [([one], [other, "nothing"]) for one in names for other in names]
-    with pytest.warns(KragEvalWarning, match="vector of zeros for 25 of 50 documents"):
+    with pytest.warns(KragEvalWarning, match="vector of zeros for 25 of 50 retrieved documents"):
         expected = evaluate_stream(pairs, k=2, batch_size=1, **compass(threshold=0.6))
     monkeypatch.setattr("krag_eval.documents.embeddings._KEPT", 6)
     model = Recorder(COMPASS)
-    with pytest.warns(KragEvalWarning, match="vector of zeros for 25 of 50 documents"):
+    with pytest.warns(KragEvalWarning, match="vector of zeros for 25 of 50 retrieved documents"):
         actual = evaluate_stream(pairs, k=2, batch_size=1, **compass(threshold=0.6, embeddings=model))
     assert actual.to_json() == expected.to_json()
     assert len(model.asked) > len(set(model.asked))
@@ -117,7 +117,7 @@ def test_runs_are_scored_and_compared() -> None:
 
     good, bad = run("good", ["east-north-east", "north-east"]), run("bad", ["west", "north-east"])
     assert evaluate_run(questions, good, k=1, **compass())["recall@1"] == 1
-    found = compare({"bad": bad, "good": good}, questions, baseline="bad", k=1, metrics=["recall"], **compass())
+    found = compare(questions, {"bad": bad, "good": good}, baseline="bad", k=1, metrics=["recall"], **compass())
     assert found.to_dict()["signature"].startswith("match:embedding>=0.7|emb:tests.support.encoders.Recorder")
 
 

@@ -120,6 +120,7 @@ def test_the_matching_criteria_decide_what_a_hit_is() -> None:
     assert (result["hit_rate_all@3"], result["hit_rate@3"]) == (0.5, 1)
 
 
+@pytest.mark.sample(3)
 @nothing_may_match
 @pytest.mark.parametrize(
     ("gold", "retrieved", "value"),
@@ -133,6 +134,7 @@ def test_a_key_is_never_missing(gold: Any, retrieved: Any, value: float | None, 
     assert evaluator.evaluate_all(k) == evaluate_all(gold, retrieved, k) == dict.fromkeys(KEYS, value)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("match_method", ["text", "rougeL", ["text", "rouge1"]])
 @pytest.mark.parametrize("k", [1, 2, 10, None])
 def test_every_way_to_ask_gives_the_same_numbers(match_method: Any, k: int | None) -> None:
@@ -225,6 +227,7 @@ print(dict(zip(names, [float(bar.get_width()) for bar in axes.patches], strict=T
 """
 
 
+@pytest.mark.full
 def test_the_bar_chart_shows_the_values_without_a_display_and_without_pyplot() -> None:
     root = Path(__file__).parents[2]
     output = subprocess.run([sys.executable, "-c", DRAW], cwd=root, check=True, capture_output=True, text=True).stdout

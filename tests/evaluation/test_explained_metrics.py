@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from krag_eval import Explanation, evaluate
+from krag_eval import evaluate
+from krag_eval.evaluation.explanation import Explanation
 from tests.support.marks import nothing_may_match
 
 Value = float | None
@@ -109,6 +110,7 @@ def drawn(rng: random.Random) -> tuple[list[Any], list[Any]]:
     return gold, [document() for _ in range(rng.randint(0, 6))]
 
 
+@pytest.mark.sample(5)
 @nothing_may_match
 @pytest.mark.parametrize("scoring", [{}, {"gain": "linear", "precision_denominator": "k"}], ids=["default", "trec"])
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: str(method["match_method"]))

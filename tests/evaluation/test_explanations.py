@@ -20,9 +20,7 @@ ANY = [{"id": "same", "text": "배송 a"}]
 
 
 @nothing_may_match
-@pytest.mark.filterwarnings(
-    "ignore:.* from a retrieved id of the same query only:krag_eval._utils.errors.KragEvalWarning"
-)
+@pytest.mark.filterwarnings("ignore:.* differs from a retrieved id only:krag_eval._utils.errors.KragEvalWarning")
 @example(gold=[[{"id": "a", "text": "a"}]], retrieved=[[{"id": " a", "text": " a"}]], method="id")
 @given(gold=LISTS, retrieved=LISTS, method=st.sampled_from(["id", "text", "containment", "rouge1", ["id", "rougeL"]]))
 def test_they_equal_the_explanations_one_by_one(gold: Any, retrieved: Any, method: Any) -> None:

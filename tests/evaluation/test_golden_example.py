@@ -108,6 +108,7 @@ def test_evaluate_prints_every_cell_of_the_table(gold: Any, retrieved: Any, sett
     assert expected == {key: round(value or 0, 4) for key, value in values.items()}
 
 
+@pytest.mark.sample(7)
 @through_both_doors
 @at_every_k
 @under_both_criteria
@@ -125,6 +126,7 @@ def test_evaluate_all_wants_all_gold_documents_for_a_hit_unless_told_otherwise(
     assert column(k, "all") == evaluate_all(gold, retrieved, k, **settings)
 
 
+@pytest.mark.sample(7)
 @through_both_doors
 @at_every_k
 @under_both_criteria
@@ -146,6 +148,7 @@ def test_the_evaluator_gives_a_column_of_the_table_at_once_and_piece_by_piece(
     assert [len(piece) for piece in pieces] == [1, 1, 2, 2, 2, 1, 1]
 
 
+@pytest.mark.sample(7)
 @at_every_k
 @under_both_criteria
 @pytest.mark.parametrize("method", ["rouge1", "rougeL"])
@@ -156,6 +159,7 @@ def test_one_word_texts_give_the_same_table_by_rouge(k: int, criteria: str, meth
     assert column(k, criteria) == rag.evaluate_all(GOLD, RETRIEVED, k)
 
 
+@pytest.mark.sample(3)
 @through_both_doors
 @at_every_k
 def test_the_reusable_evaluator_gives_a_column_of_the_table(

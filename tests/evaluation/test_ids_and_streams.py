@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import uuid
 from collections.abc import Iterator
 from typing import Any
@@ -16,12 +17,12 @@ from krag_eval import (
     EvaluationResult,
     InvalidInputError,
     KragEvalWarning,
-    QueryResult,
     Scorer,
     evaluate,
     evaluate_ids,
     evaluate_stream,
 )
+from krag_eval.evaluation.results import QueryResult
 from tests.support.marks import nothing_may_match
 from tests.support.strategies import documents_for, relations
 
@@ -75,7 +76,7 @@ def test_a_retriever_that_raised_counts_as_nothing_retrieved_for_bare_ids_too() 
         ([[1]], [1], r"`predicted\[0\]` is an int, not a list of ids"),
         ([["a"]], [{"a": 1}], r"`predicted\[0\]` is a dict, not a list of ids"),
         ([["a"]], [{"a"}], "a set, which has no order"),
-        ([{"a": -1}], [["a"]], r"`actual\[0\]\[0\]` .*a grade must be a finite number"),
+        ([{"a": math.inf}], [["a"]], r"`actual\[0\]\[0\]` .*`grade` must be a finite number"),
         ([["a"]], [], "`actual` has 1 queries and `predicted` has 0"),
     ],
 )

@@ -58,6 +58,7 @@ def test_a_share_of_documents_is_no_share_of_queries() -> None:
     assert intervals["micro_recall@3"] != intervals["recall@3"]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("key", ["mrr@2", "recall@2", "precision@2", "f1@2", "map@2", "ndcg@2"])
 def test_other_means_have_scipys_bootstrap_interval_read_further_out(key: str) -> None:
     values = np.array([row.values[key] for row in RESULT.per_query], dtype=float)
@@ -66,6 +67,7 @@ def test_other_means_have_scipys_bootstrap_interval_read_further_out(key: str) -
     assert ends(INTERVALS, key) == pytest.approx(np.quantile(drawn, [tail, 1 - tail]), abs=0.015)
 
 
+@pytest.mark.full
 def test_micro_values_resample_whole_queries_with_their_counts() -> None:
     judged = RESULT.detail.judged if RESULT.detail else None
     assert judged is not None
@@ -156,7 +158,7 @@ def test_a_seed_decides_every_bit_and_confidence_the_width() -> None:
     ("wrong", "message"),
     [
         ({"confidence": 1}, "`confidence` must be a number between 0 and 1"),
-        ({"n_bootstrap": 5}, "`n_bootstrap` must be at least 100"),
+        ({"n_bootstrap": 5}, "`n_bootstrap` must be an integer of at least 100"),
         ({"seed": -1}, "`seed` must be an integer of at least 0"),
     ],
 )

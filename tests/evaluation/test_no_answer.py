@@ -72,8 +72,8 @@ def test_it_prints_and_serialises() -> None:
         ([[("a", 1.0), "b"]], None, r"`predicted[0][1]` (query 0, rank 2) has no score"),
         ([[{"id": "a", "text": "a", "score": float("nan")}]], None, "has no score"),
         ([[("a", 1.0)]], [], "`thresholds` must be a list of scores"),
-        ([[("a", 1.0)]], ["high"], "`thresholds` must hold finite numbers"),
-        ([[("a", 1.0)]], [float("inf")], "`thresholds` must hold finite numbers"),
+        ([[("a", 1.0)]], ["high"], "`thresholds` must be a list of finite numbers"),
+        ([[("a", 1.0)]], [float("inf")], "`thresholds` must be a list of finite numbers"),
     ],
 )
 def test_what_cannot_be_used_is_named(retrieved: Any, thresholds: Any, message: str) -> None:

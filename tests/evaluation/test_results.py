@@ -210,12 +210,15 @@ SAID: list[tuple[str, dict[str, Any]]] = [
     ("|tok:builtins.sorted|", {"tokenizer": sorted}),
     ("|norm:none|repeat:once|", {"normalize": None}),
     ("|idkey:doc|repeat:", {"match_method": ["id", "rouge1"], "id_key": "doc"}),
+    ("|idmap:basename|repeat:", {"match_method": ["id", "rouge1"], "id_map": "basename"}),
+    ("|idmap:str.lower|repeat:", {"match_method": ["id", "rouge1"], "id_map": str.lower}),
     ("|gradekey:stars|repeat:", {"grade_key": "stars"}),
     ("|pden:k|gain:lin|hit:", {"precision_denominator": "k", "gain": "linear"}),
     (f"|k:2,7,all|{V}", {"k": (7, None, 2)}),
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("said", "settings"), SAID, ids=[said for said, _ in SAID])
 def test_the_signature_says_every_setting_that_can_change_a_number(said: str, settings: dict[str, Any]) -> None:
     document = {"id": "i", "text": "t", "doc": "d"}

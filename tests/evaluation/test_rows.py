@@ -35,6 +35,7 @@ DOCUMENTS = st.lists(
 )
 
 
+@pytest.mark.sample(3)
 @nothing_may_match
 @pytest.mark.parametrize("method", ["id", "text", "containment", "rougeL", ["id", "text"]], ids=str)
 @given(DOCUMENTS, DOCUMENTS)
@@ -97,6 +98,7 @@ def test_a_retriever_that_raised_counts_as_nothing_retrieved() -> None:
     assert (dict(row.values), row.n_retrieved, row.error) == ({"recall@1": 0.0}, 0, "TimeoutError: slow")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("gold", "retrieved", "settings", "said"),
     [
@@ -107,7 +109,7 @@ def test_a_retriever_that_raised_counts_as_nothing_retrieved() -> None:
         ({"a": 1}, ["a"], {}, "`actual` is a dict, not the list"),
         (["a"], ["b", 3.5], {}, r"`predicted\[1\]` \(rank 2\): a float"),
         (["a", ""], ["b"], {"match_method": "id"}, r"`actual\[1\]` \(rank 2\): '' is no id"),
-        ({"a": "x"}, ["a"], {"match_method": "id"}, r"`actual\[0\]` \(rank 1\): a grade must be"),
+        ({"a": "x"}, ["a"], {"match_method": "id"}, r"`actual\[0\]` \(rank 1\): `grade` must be"),
         ([["a"]], [["a"]], {}, r"`actual\[0\]` \(rank 1\): a list is not a document"),
         (["a"], [{"text": "x"}], {"match_method": "id"}, "No retrieved document has an id"),
         ([{"id": "a"}], ["x"], {"match_method": ["id", "text"]}, "have only ids"),

@@ -50,7 +50,7 @@ def test_a_key_that_no_chunk_has_is_refused_with_the_keys_that_they_have() -> No
     with pytest.raises(InvalidInputError) as error:
         evaluate_run(DOCUMENTS, run_of(source="refunds.md", page=3), k=1, level="document")
     assert str(error.value) == (
-        "No document of `predicted` has an id under the metadata key 'doc_id', which level='document' compares. "
+        "No retrieved document has an id under the metadata key 'doc_id', which level='document' compares. "
         "Their metadata has the keys: source, page. If one of them holds the ids of the documents, "
         "pass it as `doc_key`."
     )

@@ -26,6 +26,7 @@ RETRIEVED = [
 ]
 
 
+@pytest.mark.sample(3)
 @nothing_may_match
 @pytest.mark.parametrize(
     "settings",
@@ -87,7 +88,7 @@ def test_it_prints_and_serialises() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"match_method": "text"}, "has no threshold to sweep. Use one of rouge1, rouge2, rougeL"),
+        ({"match_method": "text"}, "has no threshold to sweep. Use one of rouge1, rouge2, rouge3"),
         ({"threshold": 0.5}, "`sweep` sets the threshold itself"),
         ({"thresholds": []}, "`thresholds` must be a list of numbers"),
         ({"thresholds": [0.5, 1.5]}, "`thresholds` must be"),

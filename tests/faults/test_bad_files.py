@@ -82,6 +82,7 @@ def test_every_kept_file_is_expected_and_small() -> None:
     assert sum(kept.values()) < 100_000
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_bad_file_is_refused_at_its_place(name: str) -> None:
     with pytest.raises(InvalidInputError) as error:
@@ -91,6 +92,7 @@ def test_a_bad_file_is_refused_at_its_place(name: str) -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", [name for name in REFUSED if not name.endswith(".toml")])
 def test_on_the_command_line_it_is_one_line_and_exit_2(name: str, command: Runner) -> None:
     kind = "run" if ".run" in name else "evalset"

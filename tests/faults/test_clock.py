@@ -53,7 +53,7 @@ RUN = """
             told.append(retrieval)
 
     try:
-        run_retriever(search, ROWS, k=1, name="ids", journal=sys.argv[1], concurrency=1,
+        run_retriever(ROWS, search, k=1, name="ids", journal=sys.argv[1], concurrency=1,
                       progress=lambda p: told.append(p))
     except SystemExit:
         pass
@@ -82,7 +82,7 @@ def test_a_run_under_a_clock_that_goes_backwards_is_the_run_of_any_other_day(tmp
     assert session(10) == "11\n"
     assert session(100) == "20\n"
     evalset = EvalSet(ROWS)
-    run = read_run(journal, evalset)
+    run = read_run(journal, evalset=evalset)
     assert list(itertools.islice(run.rows, 30)) == evalset.ids
     assert all(row.seconds is not None and 0 <= row.seconds < 60 for row in run.rows.values())
     assert evaluate_run(evalset, run, k=1)["recall@1"] == 1.0

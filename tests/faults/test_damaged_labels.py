@@ -12,7 +12,7 @@ import pytest
 
 from krag_eval import InvalidInputError
 from krag_eval._utils.journal.rows import read_checked, with_checksum
-from krag_eval.analysis.label_audit.report import put_label
+from krag_eval_labels.files import put_label
 
 ROWS = [
     {"query_id": f"q{number}", "document": {"id": f"d{number}", "text": "배송은 무료"}, "label": number % 3, "note": ""}
@@ -39,6 +39,7 @@ def read(path: Path) -> list[dict[str, object]]:
     return [row for _, row in read_checked(path)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", DAMAGES)
 def test_none_of_400_damages_of_each_kind_is_silent(kind: str, tmp_path: Path) -> None:
     path, draw, n_refused = tmp_path / "labels.jsonl", random.Random(7), 0

@@ -60,7 +60,7 @@ print(dict(collections.Counter(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]
 
 ASKING = """
 import os, signal
-from krag_eval import as_language_model
+from krag_eval_llm import as_language_model
 
 async def model(prompt):
     return "yes"
@@ -90,10 +90,12 @@ def run_program(program: str, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("n_children", [5, pytest.param(50, marks=pytest.mark.full)])
 def test_children_forked_while_eight_threads_evaluate_get_the_same_scores(n_children: int) -> None:
     assert run_program(EVALUATING, str(n_children)) == f"{{0: {n_children}}}\n"
 
 
+@pytest.mark.full
 def test_a_forked_child_can_ask_an_async_model_that_its_parent_has_asked() -> None:
     assert run_program(ASKING) == "0 yes\n"

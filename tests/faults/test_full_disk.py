@@ -63,7 +63,9 @@ def folder(tmp_path: Path) -> Path:
         rows = [
             RunRow(
                 query_id=f"q{n}",
-                retrieved=tuple(Document(id=f"c{n + (place + shift) % 3}", text=TEXT, score=1.0) for place in range(3)),
+                retrieved=tuple(
+                    Document(id=f"c{n + (place + shift) % 3}", text=TEXT, score=1 / (1 + place)) for place in range(3)
+                ),
             )
             for n in range(12)
         ]

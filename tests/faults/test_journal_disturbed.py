@@ -20,10 +20,11 @@ from typing import Any
 
 import pytest
 
-from krag_eval import InvalidInputError, arun_retriever, evaluate_retriever, run_retriever, score_logs
+from krag_eval import InvalidInputError, arun_retriever, evaluate_retriever, run_retriever
 from krag_eval._utils.journal import journal as journals
 from krag_eval._utils.journal.rows import seal
-from krag_eval.llm.bench import run_bench
+from krag_eval_llm.bench import run_bench
+from krag_eval_scale import score_logs
 from tests.support import bench_cases
 from tests.support.cli_run_cases import prepare
 from tests.support.generation_cases import Writer, generate
@@ -100,12 +101,12 @@ def one_chunk(_: str) -> list[dict[str, str]]:
 
 
 def by_run(path: Path, fault: Fault) -> None:
-    run_retriever(Disturbing(path, fault, one_chunk), EVALSET, k=1, name="r", journal=path, concurrency=1)
+    run_retriever(EVALSET, Disturbing(path, fault, one_chunk), k=1, name="r", journal=path, concurrency=1)
 
 
 def by_evaluation(path: Path, fault: Fault) -> None:
     search = Disturbing(path, fault, one_chunk)
-    evaluate_retriever(search, EVALSET, k=1, name="r", journal=path, concurrency=1, match_method="id")
+    evaluate_retriever(EVALSET, search, k=1, name="r", journal=path, concurrency=1, match_method="id")
 
 
 def by_async_run(path: Path, fault: Fault) -> None:
@@ -114,12 +115,12 @@ def by_async_run(path: Path, fault: Fault) -> None:
     async def find(question: str) -> Any:
         return search(question)
 
-    asyncio.run(arun_retriever(find, EVALSET, k=1, name="r", journal=path, concurrency=1))
+    asyncio.run(arun_retriever(EVALSET, find, k=1, name="r", journal=path, concurrency=1))
 
 
 def by_one_of_several(path: Path, fault: Fault) -> None:
     search = {path.stem: Disturbing(path, fault, one_chunk)}
-    run_retriever(search, EVALSET, k=1, journal=path.parent, concurrency=1)
+    run_retriever(EVALSET, search, k=1, journal=path.parent, concurrency=1)
 
 
 def by_generation(path: Path, fault: Fault) -> None:
@@ -174,6 +175,7 @@ def tree(folder: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")  # of what a bench thinks of its numbers
 @cases
 @pytest.mark.parametrize("user", USERS, ids=lambda user: user.__name__)
@@ -319,7 +321,7 @@ def test_what_was_saved_elsewhere_is_resumed_once_it_is_moved_back(tmp_path: Pat
     Path(saved[1]).replace(path)
     n_kept = path.read_bytes().count(b"\n") - 1
     again = Disturbing(path, lambda _: None, one_chunk)
-    run = run_retriever(again, EVALSET, k=1, name="r", journal=path, resume=True)
+    run = run_retriever(EVALSET, again, k=1, name="r", journal=path, resume=True)
     assert (len(run), again.n_calls) == (6, 6 - n_kept)
     assert path.stat().st_mode & 0o777 == 0o600
 
@@ -335,7 +337,7 @@ def test_the_path_is_looked_at_each_second_or_64_rows_and_not_at_each_row(
 
     monkeypatch.setattr(journals.Journal, "_is_in_place", look)
     rows = [{"id": f"q{n}", "question": f"question {n}", "gold": []} for n in range(500)]
-    run_retriever(one_chunk, rows, k=1, name="r", journal=tmp_path / "run.jsonl")
+    run_retriever(rows, one_chunk, k=1, name="r", journal=tmp_path / "run.jsonl")
     assert 1 <= len(looked) < 50
 
 

@@ -41,6 +41,7 @@ def read_quietly(path: Path, most: int) -> Any:
         return (read_run if ".run" in path.name else read_evalset)(path, max_bad_rows=most)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", WITH_BAD_LINES)
 def test_each_kept_file_with_a_bad_line_is_read_without_it(name: str, tmp_path: Path) -> None:
     lines = (CORPUS / name).read_bytes().rstrip(b"\n").split(b"\n")
@@ -63,6 +64,7 @@ def test_each_kept_file_with_a_bad_line_is_read_without_it(name: str, tmp_path: 
     ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_file_that_is_broken_as_a_whole_is_refused_as_ever(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
@@ -127,9 +129,9 @@ def test_a_ranking_of_a_question_that_was_left_out_counts_all_its_lines(tmp_path
     evalset = read_quietly(write(tmp_path / "x.qrels", "q1 0 a 1", "q2 0 a x"), 1)
     run = write(tmp_path / "x.run", "q2 Q0 a 1 2 t", "q1 Q0 a 1 2 t", "q2 Q0 b 2 1 t")
     with pytest.raises(InvalidInputError, match=r"x\.run:1: the evaluation set has no question 'q2'"):
-        read_run(run, evalset, max_bad_rows=1)
+        read_run(run, evalset=evalset, max_bad_rows=1)
     with pytest.warns(KragEvalWarning) as caught:
-        assert list(read_run(run, evalset, max_bad_rows=2).rows) == ["q1"]
+        assert list(read_run(run, evalset=evalset, max_bad_rows=2).rows) == ["q1"]
     assert "2 bad lines skipped" in str(caught[-1].message)
     assert [(row["line"], row["reason"][:30]) for row in rejected(run)] == [
         (1, "the evaluation set has no ques"),

@@ -23,6 +23,7 @@ def rows_of(page: Path) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for table in tables for line in table.splitlines()]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_test_that_is_named_is_there(page: Path) -> None:
     named = re.findall(r"`((?:tests|benchmarks)/[\w/]+\.py)(?:::(\w+))?`", page.read_text(encoding="utf-8"))

@@ -36,7 +36,7 @@ def test_of_an_endless_generator_the_first_k_are_taken_and_it_is_closed() -> Non
         finally:
             closed.append(question)
 
-    run = run_retriever(endless, EVALSET, k=3)
+    run = run_retriever(EVALSET, endless, k=3)
     assert ids(run) == [["c0", "c1", "c2"]] * 40
     assert sorted(closed) == sorted(EVALSET.texts)
 
@@ -52,7 +52,7 @@ def test_of_an_endless_async_generator_too() -> None:
         finally:
             closed.append(question)
 
-    run = run_retriever(endless, EVALSET, k=3)
+    run = run_retriever(EVALSET, endless, k=3)
     assert ids(run) == [["c0", "c1", "c2"]] * 40
     assert sorted(closed) == sorted(EVALSET.texts)
 
@@ -62,16 +62,16 @@ def test_a_generator_that_fails_half_way_gives_an_error_and_no_half_a_ranking() 
         yield {"id": "c1"}
         raise ConnectionError("cut off")
 
-    run = run_retriever(failing, EVALSET, k=3, retries=0)
+    run = run_retriever(EVALSET, failing, k=3, retries=0)
     assert set(run.errors.values()) == {"ConnectionError: cut off"}
     assert ids(run) == [[]] * 40
 
 
 def test_a_generator_that_was_used_up_before_is_an_error_and_not_nothing_retrieved() -> None:
     shared = (document for document in [{"id": "c1"}, {"id": "c2"}])
-    run = run_retriever(lambda question: shared, EVALSET, k=2, concurrency=1, retries=0)
+    run = run_retriever(EVALSET, lambda question: shared, k=2, concurrency=1, retries=0)
     assert ids(run)[0] == ["c1", "c2"]
-    again = run_retriever(lambda question: shared, EVALSET, k=2, concurrency=1, retries=0)
+    again = run_retriever(EVALSET, lambda question: shared, k=2, concurrency=1, retries=0)
     (message,) = set(again.errors.values())
     assert message == (
         "InvalidInputError: the retriever returned a generator that is exhausted. It must create a new one for "
@@ -87,7 +87,7 @@ def test_a_generator_that_hangs_runs_into_the_time_limit() -> None:
         release.wait(60)
 
     try:
-        run = run_retriever(hanging, EVALSET[:3], k=2, timeout=0.1, retries=0)
+        run = run_retriever(EVALSET[:3], hanging, k=2, timeout=0.1, retries=0)
     finally:
         release.set()
     assert set(run.errors.values()) == {"TimeoutError: no answer within 0.1 s"}
@@ -104,7 +104,7 @@ def test_a_list_that_the_retriever_uses_again_counts_as_it_was(tmp_path: Path) -
         reused.append(document)
         return reused
 
-    run = run_retriever(search, EVALSET, k=1, concurrency=1, journal=tmp_path / "run.jsonl")
+    run = run_retriever(EVALSET, search, k=1, concurrency=1, journal=tmp_path / "run.jsonl")
     reused.clear()
     document["metadata"]["tags"].clear()
     assert ids(run) == [[text] for text in EVALSET.texts]
@@ -119,7 +119,7 @@ def test_an_async_retriever_that_hangs_or_fails_half_way_is_an_error() -> None:
             await asyncio.sleep(60)
         raise ConnectionError("cut off")
 
-    run = run_retriever(failing, EVALSET[:2], k=3, timeout=0.1, retries=0)
+    run = run_retriever(EVALSET[:2], failing, k=3, timeout=0.1, retries=0)
     assert list(run.errors.values()) == ["ConnectionError: cut off", "TimeoutError: no answer within 0.1 s"]
     assert ids(run) == [[], []]
 
@@ -144,7 +144,7 @@ def test_no_more_answers_are_alive_than_are_being_asked_for() -> None:
             most = max(most, len(alive))
         return [document]
 
-    run = run_retriever(search, EVALSET, k=1, concurrency=4)
+    run = run_retriever(EVALSET, search, k=1, concurrency=4)
     gc.collect()
     assert len(run) == 40
     assert most <= 2 * 4
@@ -159,7 +159,7 @@ def test_nothing_of_what_failed_is_kept() -> None:
         alive.add(held)
         raise ConnectionError(question)
 
-    run = run_retriever(failing, EVALSET, k=1, retries=1, backoff=0)
+    run = run_retriever(EVALSET, failing, k=1, retries=1, backoff=0)
     gc.collect()
     assert len(run.errors) == 40
     assert len(alive) == 0
@@ -180,10 +180,10 @@ def test_threads_and_open_files_are_those_of_before_once_what_hung_has_returned(
             raise ConnectionError("refused")
         return ["a text"]
 
-    run_retriever(search, EVALSET[:2], k=1, retries=0)  # what is made once in a process
+    run_retriever(EVALSET[:2], search, k=1, retries=0)  # what is made once in a process
     before = counts()
     for n in range(5):
-        run_retriever(search, EVALSET, k=1, retries=0, timeout=0.2, journal=tmp_path / f"{n}.jsonl")
+        run_retriever(EVALSET, search, k=1, retries=0, timeout=0.2, journal=tmp_path / f"{n}.jsonl")
     hanging = counts()
     assert hanging[0] - before[0] <= 5
     release.set()

@@ -23,7 +23,7 @@ def search(question: str) -> list[dict[str, str]]:
 
 
 def test_a_question_whose_row_is_too_long_is_an_error_and_the_others_have_their_rows(tmp_path: Path) -> None:
-    run = run_retriever(search, ROWS, k=1, name="long", journal=tmp_path / "run.jsonl")
+    run = run_retriever(ROWS, search, k=1, name="long", journal=tmp_path / "run.jsonl")
     (message,) = run.errors.values()
     assert list(run.errors) == ["q2"]
     assert message.startswith(f"RowTooLongError: {tmp_path / 'run.jsonl'}: a row of 0 MB is too large. A row has at")
@@ -32,7 +32,7 @@ def test_a_question_whose_row_is_too_long_is_an_error_and_the_others_have_their_
     assert read.rows == {query_id: run.rows[query_id] for query_id in read.rows}
     assert sorted(read.rows) == sorted(run.rows) == [row["id"] for row in ROWS]
     assert [len(run.rows[str(row["id"])].retrieved) for row in ROWS] == [1, 1, 0, 1, 1]
-    again = run_retriever(search, ROWS, k=1, name="long", journal=tmp_path / "run.jsonl", retry_errors=False)
+    again = run_retriever(ROWS, search, k=1, name="long", journal=tmp_path / "run.jsonl", retry_errors=False)
     assert again.rows == run.rows
 
 

@@ -1,65 +1,123 @@
-"""Gold ids that differ from retrieved ones in padding, case or white space alone: told, and scored as they stand."""
+"""Gold ids that differ from retrieved ones only in their spelling: named with what repairs it, and scored as given."""
 
 from __future__ import annotations
 
+import json
+import re
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from krag_eval import KragEvalWarning, evaluate, evaluate_ids, evaluate_run, read_evalset, read_run
+from krag_eval import (
+    InvalidInputError,
+    KragEvalWarning,
+    evaluate,
+    evaluate_ids,
+    evaluate_run,
+    fuse,
+    read_evalset,
+    read_run,
+)
 from krag_eval.matching import matchability
 from tests.support.command_line import Runner
 
 CORPUS = Path(__file__).parent / "corpus"
-NAMED = "2 gold ids differ from a retrieved id of the same query only in leading zeros, case or white space around it"
+NAMED = "In 2 of 2 queries, a gold id without a match differs from a retrieved id only in zeros before a number"
+Rows = list[list[str]]
 
 
-def told(gold: list[list[str]], retrieved: list[list[str]]) -> list[str]:
+def warned(gold: Rows, retrieved: Rows, **settings: Any) -> list[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", KragEvalWarning)
-        evaluate_ids(gold, retrieved, k=1)
+        evaluate_ids(gold, retrieved, k=1, **settings)
     return [str(warning.message) for warning in caught if "Not one id matches" not in str(warning.message)]
 
 
-def test_padded_qrels_are_told_with_examples_and_change_no_number() -> None:
+def test_padded_qrels_are_named_with_an_example_and_keep_their_scores() -> None:
     evalset = read_evalset(CORPUS / "padded.qrels")
+    run = read_run(CORPUS / "padded.run", evalset=evalset)
     with pytest.warns(KragEvalWarning) as caught:
-        result = evaluate_run(evalset, read_run(CORPUS / "padded.run", evalset), k=2, metrics="recall")
+        result = evaluate_run(evalset, run, k=2, metrics="recall")
     (warning,) = caught
     assert str(warning.message) == (
-        f"{NAMED}, which is no match: '007' for '7', '009' for '9'. If they mean the same documents, write the ids of "
-        "both sides in one way."
+        f"{NAMED} or `.0` after it: '007' and '7'. They count as different documents. If they are the same, give "
+        "id_map='strip_zeros'."
     )
     assert result["recall@2"] == 0.25
+    assert evaluate_run(evalset, run, k=2, metrics="recall", id_map="strip_zeros")["recall@2"] == 1
 
 
-def test_on_the_command_line_it_is_a_line_of_stderr(command: Runner) -> None:
-    outcome = command("evaluate", str(CORPUS / "padded.qrels"), str(CORPUS / "padded.run"))
-    assert (outcome.code, outcome.err.count(NAMED)) == (0, 1)
+def test_on_the_command_line_it_is_a_line_of_stderr_that_names_the_option(command: Runner) -> None:
+    files = (str(CORPUS / "padded.qrels"), str(CORPUS / "padded.run"))
+    outcome = command("evaluate", *files)
+    assert (outcome.code, outcome.err.count("give --id-map strip_zeros.")) == (0, 1)
+    outcome = command("evaluate", *files, "--id-map", "strip_zeros", "--json", "-")
+    assert (outcome.code, outcome.err.count("id-map")) == (0, 0)
+    assert "|idmap:strip_zeros|" in outcome.out
+
+
+SPELLED = [
+    ("doc007", "doc7", "strip_zeros"),
+    ("v01-002", "v1-2", "strip_zeros"),
+    ("가00", "가0", "strip_zeros"),
+    ("12.0", "12", "strip_zeros"),
+    ("Doc7", "dOC7", "casefold"),
+    ("a.pdf", "data/a.pdf", "basename"),
+    ("환불.pdf", "s3://b/환불.pdf", "basename"),
+    (r"C:\docs\a.pdf", "a.pdf", "basename"),
+    ("docs/a", "/mnt/docs/a/", "basename"),
+    ("a", "a.pdf", "stem"),
+    ("é.md", "docs/é", "stem"),
+]
+
+
+@pytest.mark.parametrize(("gold", "found", "name"), SPELLED)
+def test_each_spelling_is_named_on_either_side_with_what_repairs_it(gold: str, found: str, name: str) -> None:
+    for one, other in ((gold, found), (found, gold)):
+        rows = [[one], ["same"]], [[other, "x"], ["same"]]
+        (message,) = warned(*rows)
+        assert f"{one!r} and {other!r}" in message
+        assert message.endswith(f"give id_map={name!r}.")
+        assert warned(*rows, id_map=name) == []
+        assert evaluate_ids(*rows, k=2, metrics="recall", id_map=name)["recall@2"] == 1
+
+
+@pytest.mark.parametrize(("gold", "found"), [(" 12", "12"), ("12\t", "12"), ("docs/A.pdf", "a")])
+def test_what_no_name_repairs_is_repaired_by_a_function(gold: str, found: str) -> None:
+    (message,) = warned([[gold], ["same"]], [[found], ["same"]])
+    assert message.endswith("give a function as `id_map`.")
+    assert (
+        warned(
+            [[gold], ["same"]], [[found], ["same"]], id_map=lambda one: re.sub(r"docs/|\.pdf", "", one.strip().lower())
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(
-    ("gold", "found"),
-    [("doc007", "doc7"), (" 12", "12"), ("12\t", "12"), ("Doc7", "dOC7"), ("v01-002", "v1-2"), ("가00", "가0")],
+    ("gold", "found", "name"),
+    [
+        ([["a.pdf", "b.md"]], [["data/a.pdf", "b.md"]], "basename"),
+        ([["12.0"], ["7"]], [["12"], ["7"]], "strip_zeros"),
+        ([["a"], ["b.pdf"]], [["a.pdf"], ["b.pdf"]], "stem"),
+    ],
 )
-def test_each_way_of_writing_is_seen_on_either_side(gold: str, found: str) -> None:
-    (message,) = told([[gold], ["same"]], [["other", found], ["same"]])
-    assert message.startswith("1 gold id differs from a retrieved id of the same query only in")
-    assert f"{gold!r} for {found!r}" in message
-    (message,) = told([[found], ["same"]], [["other", gold], ["same"]])
-    assert f"{found!r} for {gold!r}" in message
+def test_what_users_reported(gold: Rows, found: Rows, name: str) -> None:
+    (message,) = warned(gold, found)
+    assert f"id_map={name!r}" in message
+    assert evaluate_ids(gold, found, k=2, id_map=name)["recall@2"] == 1
 
 
 def test_a_retrieved_id_that_is_gold_itself_is_not_taken_for_another_gold_id() -> None:
-    (message,) = told([["doc7", "doc007", "x1"]], [["doc007", "x01"]])
-    assert "1 gold id differs" in message
-    assert "'x1' for 'x01'" in message
+    (message,) = warned([["doc7", "doc007", "x1"]], [["doc007", "x01"]])
+    assert "'x1' and 'x01'" in message
 
 
 def test_ids_with_line_ends_are_compared_one_by_one() -> None:
-    (message,) = told([["a\nb", "doc007", "same"]], [["A\nB", "doc7", "same"]])
-    assert "'a\\nb' for 'A\\nB', 'doc007' for 'doc7'" in message
+    (message,) = warned([["a\nb", "same"]], [["A\nB", "same"]])
+    assert "'a\\nb' and 'A\\nB'" in message
 
 
 @pytest.mark.parametrize(
@@ -72,16 +130,32 @@ def test_ids_with_line_ends_are_compared_one_by_one() -> None:
         ([["doc7"], ["b"]], [["doc007"], ["b", "doc7"]]),  # both are retrieved, so they are two documents
         ([["a", "b"]], [["a", "b"]]),
         ([["a"], []], [[], ["a"]]),
+        ([["en/faq.md"], ["b"]], [["de/faq.md"], ["b"]]),  # the same name in two folders
+        ([["a.md"], ["b"]], [["a.pdf"], ["b"]]),
+        ([["v1.1"], ["b"]], [["v1.2", "v1"], ["b"]]),
+        ([["ba.pdf"], ["b"]], [["a.pdf"], ["b"]]),
     ],
-    ids=["unlike", "other numbers", "another query", "two gold ids", "two retrieved ids", "all found", "empty"],
 )
-def test_ids_of_different_documents_are_no_reason_to_warn(gold: list[list[str]], retrieved: list[list[str]]) -> None:
-    assert told(gold, retrieved) == []
+def test_ids_of_different_documents_are_no_reason_to_warn(gold: Rows, retrieved: Rows) -> None:
+    assert warned(gold, retrieved) == []
 
 
-def test_documents_are_told_by_id_and_not_where_a_text_matched_or_ids_are_not_read() -> None:
+@pytest.mark.parametrize(("n_queries", "n_spelled", "n_warnings"), [(200, 3, 1), (200, 2, 0), (100, 2, 1), (40, 1, 1)])
+def test_it_takes_two_percent_of_the_queries_or_three(n_queries: int, n_spelled: int, n_warnings: int) -> None:
+    gold = [[f"d{n}.md"] for n in range(n_queries)]
+    found = [[f"{'docs/' * (n < n_spelled)}d{n}.md"] for n in range(n_queries)]
+    assert len(warned(gold, found)) == n_warnings
+
+
+def test_the_map_of_most_queries_is_named_even_where_a_few_need_another() -> None:
+    (message,) = warned([["a.md"], ["b.md"], ["C.md"], ["same"]], [["x/a.md"], ["x/b.md"], ["c.md"], ["same"]])
+    assert message.startswith("In 2 of 4 queries")
+    assert "'basename'" in message
+
+
+def test_documents_are_named_by_id_and_not_where_a_text_matched_or_ids_are_not_read() -> None:
     gold, retrieved = [[{"id": "doc007", "text": "x"}, {"id": "b"}]], [[{"id": "doc7", "text": "x"}, {"id": "b"}]]
-    with pytest.warns(KragEvalWarning, match="1 gold id differs"):
+    with pytest.warns(KragEvalWarning, match="In 1 of 1 query"):
         evaluate(gold, retrieved, k=1, match_method="id")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -91,10 +165,42 @@ def test_documents_are_told_by_id_and_not_where_a_text_matched_or_ids_are_not_re
 
 def test_only_so_much_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     gold, retrieved = [["x"], ["y"], ["doc007"], ["b"]], [["p"], ["q"], ["doc7"], ["b"]]
-    assert len(told(gold, retrieved)) == 1
+    assert len(warned(gold, retrieved)) == 1
     monkeypatch.setattr(matchability, "MOST_GOLD", 2)
-    assert told(gold, retrieved) == []
+    assert warned(gold, retrieved) == []
     monkeypatch.setattr(matchability, "MOST_GOLD", 3)
-    assert len(told(gold, retrieved)) == 1
+    assert len(warned(gold, retrieved)) == 1
     monkeypatch.setattr(matchability, "MOST_RETRIEVED", 2)
-    assert told(gold, retrieved) == []
+    assert warned(gold, retrieved) == []
+
+
+@pytest.mark.parametrize("id_map", ["path", 7, lambda _: "", lambda _: None, lambda one: one[99]])
+def test_an_id_map_that_makes_no_ids_is_refused(id_map: Any) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        evaluate_ids([["a"]], [["a"]], id_map=id_map)
+    assert refused.value.argument == "id_map"
+
+
+def test_documents_keep_their_ids_where_only_the_comparison_changes() -> None:
+    retrieved = [[{"id": "x/a.pdf", "text": "t"}, {"id": "y/a.pdf", "text": "u"}]]
+    result = evaluate([[{"id": "a.pdf"}]], retrieved, k=2, match_method="id", id_map="basename")
+    explained = result.explain(0)
+    assert [rank.document.id for rank in explained.ranks] == ["x/a.pdf", "y/a.pdf"]
+    assert [rank.repeat_of for rank in explained.ranks] == [None, 1]
+
+
+def test_runs_are_fused_and_verified_by_the_ids_that_are_compared(command: Runner, tmp_path: Path) -> None:
+    rankings = [[{"id": "x/a"}, {"id": "b"}], [{"id": "a"}, {"id": "c"}]]
+    assert [one.id for one in fuse(rankings, id_map="basename")] == ["x/a", "b", "c"]
+    assert len(fuse(rankings)) == 4
+    gold, runs = tmp_path / "set.jsonl", [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
+    gold.write_text('{"id": "q", "question": "w", "gold_chunk_ids": ["a"]}\n')
+    for path, ranking in zip(runs, rankings, strict=True):
+        path.write_text(json.dumps({"query_id": "q", "retrieved": ranking}) + "\n")
+    fused = tmp_path / "fused.jsonl"
+    outcome = command("fuse", *map(str, runs), "--id-map", "basename", "--out", str(fused))
+    assert outcome.code == 0
+    assert [one.id for one in read_run(fused).rows["q"].retrieved] == ["x/a", "b", "c"]
+    outcome = command("verify", str(gold), str(fused), "--id-map", "basename", "--json", "-")
+    assert outcome.code == 0
+    assert '"ours": 1.0' in outcome.out

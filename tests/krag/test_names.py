@@ -46,6 +46,7 @@ def not_there() -> list[str]:
     return re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", section)))
 
 
+@pytest.mark.sample(13)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_of_krag_is_here_with_its_arguments_and_defaults(name: str, instances: dict[str, Any]) -> None:
     path, _, parameters = name.removesuffix(")").partition("(")

@@ -45,6 +45,7 @@ def one_vector(texts: list[str]) -> list[list[float]]:
     return [[1.0, 0.0] for _ in texts]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("evaluator", "settings"),
     [
@@ -71,6 +72,7 @@ def test_all_values_as_text() -> None:
     assert "Recall @1: {'micro_recall': 0.0, 'macro_recall': 0.0}" in text
 
 
+@pytest.mark.full
 def test_rouge_cuts_by_kiwi_and_stems_unless_told_otherwise() -> None:
     gold, retrieved = (
         [["주문을 취소했습니다."], ["running shoes returned"]],
@@ -141,6 +143,7 @@ def test_documents_that_are_assigned_later_are_scored() -> None:
         evaluator.calculate_hit_rate()
 
 
+@pytest.mark.full
 def test_two_texts_match_as_the_documents_do() -> None:
     by_rouge = RougeOfflineRetrievalEvaluators(GOLD, RETRIEVED, threshold=0.6)
     assert by_rouge.text_match("three working days", "within three days")
@@ -178,6 +181,7 @@ def stand_in_for(monkeypatch: pytest.MonkeyPatch, module: str, name: str, thing:
     monkeypatch.setitem(sys.modules, module, stand_in)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("embedding_type", "package", "config", "expected"),
     [

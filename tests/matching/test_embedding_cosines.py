@@ -16,6 +16,7 @@ from tests.support.encoders import Recorder, real_encoder
 LATE = ["The delivery is late", "배송이 늦습니다", "Доставка задерживается", "送货晚了", "Bananas are yellow"]
 
 
+@pytest.mark.full
 def test_translations_are_near_and_another_text_is_not() -> None:
     vectors = embed(LATE, real_encoder())
     similar = cosines(vectors, np.zeros(3, np.int64), np.array([1, 2, 3]))

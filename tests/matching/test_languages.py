@@ -52,6 +52,7 @@ def similarities(gold: list[str], retrieved: list[str], method: str, threshold: 
     return [[m.similarity for m in rank.matches if m.gold < len(gold)] for rank in shown.ranks[: len(retrieved)]]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("method", METHODS)
 def test_every_composition_of_a_sentence_matches_every_other_in_full(method: str) -> None:
     for sentence in SENTENCES.values():
@@ -86,6 +87,7 @@ def test_signs_alone_are_the_same_text_as_themselves_and_have_no_word_for_rouge(
 ALIKE = [("臺灣", "台湾"), ("ёлка", "елка"), ("İstanbul", "istanbul"), ("ılık", "ilik"), ("שָׁלוֹם", "שלום"), ("٣", "3")]
 
 
+@pytest.mark.sample(3)
 @nothing_may_match
 @pytest.mark.parametrize("method", METHODS)
 def test_what_a_reader_may_take_for_the_same_is_another_text_where_unicode_says_so(method: str) -> None:

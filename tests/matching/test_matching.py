@@ -110,6 +110,7 @@ def test_texts_match_as_in_the_naive_loop(case: tuple[Rows, Rows]) -> None:
     assert engine(*case, match_method="text") == naive(*case, {"text": same_text})
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("direction", CONTAINED)
 @pytest.mark.parametrize(
     "limits",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import random
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +16,7 @@ from krag_eval import (
     EvalSet,
     InvalidInputError,
     KragDocument,
+    KragEvalWarning,
     LiveScorer,
     OfflineRetrievalEvaluators,
     RAGEvaluator,
@@ -33,6 +36,7 @@ from krag_eval import (
 )
 from krag_eval.matching import remedies
 from krag_eval.matching.matchability import DocumentCounts
+from krag_eval.matching.settings import make_settings
 from tests.support.advice import counts_in, follow, warned_by
 
 Rows = list[list[Any]]
@@ -55,29 +59,29 @@ def chunk(id_: object, text: str = OTHER, **metadata: object) -> dict[str, Any]:
 
 # Gold, retrieved, settings, and the argument that has to be named.
 CAUSES: dict[str, tuple[Rows, Rows, Settings, str]] = {
-    "gold strings are ids": ([["d1"], ["d2"]], [[chunk("d1")], [chunk("x"), chunk("d2")]], {}, 'match_method="id"'),
-    "gold strings are ids of objects": ([["d1"]], [[Document(id="d1", text="hello")]], {}, 'match_method="id"'),
-    "gold strings are ids in another key": ([["d1"]], [[chunk("x", src="d1")]], {}, 'id_key="src"'),
-    "gold is inside a longer chunk": ([["Refunds arrive."]], [["Refunds arrive. Ask us."]], {}, '"containment"'),
-    "the chunk is inside of the gold": ([["Refunds arrive. Ask us."]], [["Ask us."]], {}, '"containment"'),
+    "gold strings are ids": ([["d1"], ["d2"]], [[chunk("d1")], [chunk("x"), chunk("d2")]], {}, "match_method='id'"),
+    "gold strings are ids of objects": ([["d1"]], [[Document(id="d1", text="hello")]], {}, "match_method='id'"),
+    "gold strings are ids in another key": ([["d1"]], [[chunk("x", src="d1")]], {}, "id_key='src'"),
+    "gold is inside a longer chunk": ([["Refunds arrive."]], [["Refunds arrive. Ask us."]], {}, "'containment'"),
+    "the chunk is inside of the gold": ([["Refunds arrive. Ask us."]], [["Ask us."]], {}, "'containment'"),
     "one direction only": (
         [["Refunds arrive. Ask us."]],
         [["Ask us."]],
         {"match_method": "containment", "containment": "gold_in_retrieved"},
-        'containment="either"',
+        "containment='either'",
     ),
-    "indexed again": ([[chunk("a", "Ask us.")]], [[chunk("9f1c", "ask  us.")]], ID, 'match_method="text"'),
+    "indexed again": ([[chunk("a", "Ask us.")]], [[chunk("9f1c", "ask  us.")]], ID, "match_method='text'"),
     "indexed again as longer chunks": ([[chunk("a", "Ask us.")]], [[chunk("9f", "Yes. Ask us.")]], ID, "containment"),
     "raw texts": ([["Ask Us"]], [["ask us"]], {"normalize": None}, "no `normalize`"),
-    "a key of the metadata": ([[{"id": "g"}]], [[chunk("x", source_id="g")]], ID, 'id_key="source_id"'),
-    "a key of both": ([[chunk("a", n="g")]], [[chunk("x", n="g")]], ID, 'id_key="n"'),
+    "a key of the metadata": ([[{"id": "g"}]], [[chunk("x", source_id="g")]], ID, "id_key='source_id'"),
+    "a key of both": ([[chunk("a", n="g")]], [[chunk("x", n="g")]], ID, "id_key='n'"),
     "a key of bare gold": (
         [[Document(id="g")]],
         [[Document(id="x", text="t", metadata={"s k": "g"})]],
         ID,
-        'id_key="s k"',
+        "id_key='s k'",
     ),
-    "a number in the metadata": ([[Document(id="7")]], [[Document(id="x", metadata={"n": 7})]], ID, 'id_key="n"'),
+    "a number in the metadata": ([[Document(id="7")]], [[Document(id="x", metadata={"n": 7})]], ID, "id_key='n'"),
     "a wrong key": (
         [[chunk("g", a="1")]],
         [[chunk("g", a="2")]],
@@ -85,19 +89,19 @@ CAUSES: dict[str, tuple[Rows, Rows, Settings, str]] = {
         "no `id_key`",
     ),
     "a prefix": ([[{"id": "7"}], [{"id": "8"}]], [[chunk("faq-7")], [chunk("faq-8")]], ID, 'removeprefix("faq-")'),
-    "a prefix of the gold": ([[{"id": "문서/7"}]], [[chunk("7")]], ID, 'removeprefix("문서/")'),
-    "a suffix": ([[{"id": "док"}], [{"id": "faq"}]], [[chunk("док.md")], [chunk("faq.md")]], ID, 'removesuffix(".md")'),
+    "a prefix of the gold": ([[{"id": "문서/7"}]], [[chunk("7")]], ID, "id_map='basename'"),
+    "a suffix": ([[{"id": "док"}], [{"id": "faq"}]], [[chunk("док.md")], [chunk("faq.md")]], ID, "id_map='stem'"),
     "a chunk number": ([[{"id": "a"}], [{"id": "b"}]], [[chunk("a#1")], [chunk("b#22")]], ID, 'rpartition("#")[0]'),
-    "a path": ([[{"id": "a"}], [{"id": "b"}]], [[chunk("x/a")], [chunk("y/z/b")]], ID, 'rpartition("/")[2]'),
-    "case": ([[{"id": "Док-A"}]], [[chunk("док-a")]], ID, "casefold()"),
+    "a path": ([[{"id": "a"}], [{"id": "b"}]], [[chunk("x/a")], [chunk("y/z/b")]], ID, "id_map='basename'"),
+    "case": ([[{"id": "Док-A"}]], [[chunk("док-a")]], ID, "id_map='casefold'"),
     "white space": ([[{"id": " d1"}]], [[chunk("d1\n")]], ID, "strip()"),
-    "zeros": ([[{"id": "doc007"}]], [[chunk("doc7")]], ID, "re.sub("),
+    "zeros": ([[{"id": "doc007"}]], [[chunk("doc7")]], ID, "id_map='strip_zeros'"),
     "quotes": ([[{"id": "7"}]], [[chunk("\"'id-7")]], ID, "removeprefix("),
     "rouge recall": (
         [["Refunds arrive within three days"]],
         [["Refunds mostly arrive within the first three days unless we ask you for one more paper before that"]],
         {"match_method": "rouge1", "threshold": 0.6},
-        'rouge_measure="recall"',
+        "rouge_measure='recall'",
     ),
     "rouge threshold": (
         [["one two three four five six"]],
@@ -105,16 +109,17 @@ CAUSES: dict[str, tuple[Rows, Rows, Settings, str]] = {
         {"match_method": "rougeL", "threshold": 0.6},
         "threshold=0.5",
     ),
-    "alike": ([["one two three four five"]], [["one two three four six"]], {}, 'match_method="rougeL"'),
+    "alike": ([["one two three four five"]], [["one two three four six"]], {}, "match_method='rougeL'"),
     "thresholds by method": (
         [["a b c d e"]],
         [["x a b c d e y"]],
         {"match_method": "rouge2", "threshold": {"rouge2": 0.95}},
-        '"containment" and no `threshold`',
+        "'containment' and no `threshold`",
     ),
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("cause", CAUSES)
 def test_what_the_warning_says_works_when_it_is_written(cause: str) -> None:
     gold, retrieved, settings, named = CAUSES[cause]
@@ -128,6 +133,7 @@ def test_what_the_warning_says_works_when_it_is_written(cause: str) -> None:
     assert (result["hit_rate@5"], tried) == (matching / tried, len(gold))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("match_method", ["text", "rougeL"])
 def test_a_gold_text_inside_of_a_chunk_is_recognized_in_any_language(language: str, match_method: str) -> None:
@@ -135,15 +141,16 @@ def test_a_gold_text_inside_of_a_chunk_is_recognized_in_any_language(language: s
     retrieved = [[OTHER, f"{more} {more} {gold} {more} {more} {more}"]]
     message = warned_by(lambda: evaluate([[gold]], retrieved, match_method=match_method, threshold=0.9))
     assert f"Gold texts look like {gold!r}" in message
-    assert 'With match_method="containment", 1 of 1 query would match' in message
+    assert "With match_method='containment', 1 of 1 query would match" in message
 
 
 def advice_of_bare_ids(gold: list[list[str]], retrieved: list[list[str]]) -> None:
     message = warned_by(lambda: evaluate_ids(gold, retrieved, k=3))
-    actual, predicted, _ = follow(message, gold, retrieved, {})
-    assert evaluate_ids(actual, predicted, k=3, metrics="hit_rate")["hit_rate@3"] == 1.0
+    actual, predicted, settings = follow(message, gold, retrieved, {})
+    assert evaluate_ids(actual, predicted, k=3, metrics="hit_rate", **settings)["hit_rate@3"] == 1.0
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("gold", "retrieved"),
     [("7", "faq-7"), ("faq-7", "7"), ("A", "a "), ("007", "7"), ("d7", "d7#1"), ("s3://b/d7", "d7"), ("id-d", "d")],
@@ -191,7 +198,7 @@ FRONTS: dict[str, Callable[..., object]] = {
     "an evaluator": lambda **s: OfflineRetrievalEvaluators(ACTUAL, PREDICTED, **s).evaluate_all(),
     "RAGEvaluator": lambda **s: RAGEvaluator(**s).evaluate_all(ACTUAL, PREDICTED),
     "evaluate_run": lambda **s: evaluate_run(dated(GOLD), answered([chunk("u", one) for one in FOUND]), **s),
-    "evaluate_retriever": lambda **s: evaluate_retriever(lambda q: [FOUND[int(q[1])]], dated(GOLD), k=1, **s),
+    "evaluate_retriever": lambda **s: evaluate_retriever(dated(GOLD), lambda q: [FOUND[int(q[1])]], k=1, **s),
     "evaluate_retrievers": lambda **s: evaluate_retrievers(dated(GOLD), {"r": lambda q: [FOUND[int(q[1])]]}, k=1, **s),
     "evaluate_stream": lambda **s: evaluate_stream(zip(ACTUAL, PREDICTED, strict=True), batch_size=1, **s),
     "Scorer": streamed_one_by_one,
@@ -200,11 +207,12 @@ FRONTS: dict[str, Callable[..., object]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("front", FRONTS)
 def test_every_front_warns_once_and_names_the_argument(front: str) -> None:
     message = warned_by(lambda: FRONTS[front](match_method="text"))
     assert "Gold texts look like 'Refunds arrive.', retrieved texts like 'Refunds arrive. Ask us.'." in message
-    assert 'With match_method="containment", 2 of 2 queries would match' in message
+    assert "With match_method='containment', 2 of 2 queries would match" in message
     if front != "sweep":
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -215,9 +223,9 @@ def test_the_best_is_named_with_the_counts_of_the_others() -> None:
     gold: Rows = [[chunk("a", "Ask us.")], [chunk("b", "Yes.")], [chunk("c", "No.")]]
     retrieved: Rows = [[chunk("x", "Ask us.", n="a")], [chunk("y", "Well, yes.", n="b")], [chunk("z", n="zz")]]
     message = warned_by(lambda: evaluate(gold, retrieved, match_method="id"))
-    assert 'With id_key="n" and actual = [[{**one, "n": one["id"]} for one in row] for row in actual], ' in message
+    assert 'With id_key=\'n\' and actual = [[{**one, "n": one["id"]} for one in row] for row in actual], ' in message
     assert message.endswith(
-        '2 of 3 queries would match, 2 with match_method="containment", 1 with match_method="text".'
+        "2 of 3 queries would match, 2 with match_method='containment', 1 with match_method='text'."
     )
 
 
@@ -289,21 +297,21 @@ def test_where_anything_matches_no_sample_is_taken(monkeypatch: pytest.MonkeyPat
     scorer.result()
 
 
-def test_counts_with_a_sample_survive_json_and_merge_in_any_order() -> None:
+def test_a_sample_stays_in_its_process_and_is_dropped_once_anything_matches() -> None:
     def counts(gold: str, found: str) -> DocumentCounts:
         scorer = Scorer(match_method="text")
         scorer.score([gold], [chunk("i", found, source="s")])
         return scorer._document_counts
 
-    stored = DocumentCounts.from_dict(counts("Ask", "Ask us").to_dict())
-    assert stored.to_dict() == counts("Ask", "Ask us").to_dict()
-    assert len(stored.sample) == 1
-    for first, second in ((counts("a", "a"), stored), (stored, counts("a", "a"))):
+    assert len(counts("Ask", "Ask us").sample) == 1
+    for first, second in ((counts("a", "a"), counts("Ask", "Ask us")), (counts("Ask", "Ask us"), counts("a", "a"))):
         first.merge(second)
         assert first.sample == []
-    wrong = counts("Ask", "Ask us").to_dict() | {"sample": [[["no"], []]]}
-    with pytest.raises(InvalidInputError, match="sample"):
-        DocumentCounts.from_dict(wrong)
+
+    sent = pickle.loads(pickle.dumps(counts("Ask", "Ask us")))
+    assert (sent, sent.sample) == (counts("Ask", "Ask us"), [])
+    with pytest.warns(KragEvalWarning, match=r"^Not one text matches\. Score some of these queries with `evaluate`"):
+        sent.check(make_settings(match_method="text"))
 
 
 def test_documents_that_raise_when_they_are_looked_at_again_do_not_break_the_evaluation() -> None:
@@ -326,21 +334,22 @@ def test_no_model_is_asked_and_no_package_loaded_for_the_advice() -> None:
 
     settings: Settings = {"match_method": ["text", "embedding"], "embeddings": embed, "normalize": str.upper}
     message = warned_by(lambda: evaluate([["Ask"]], [["Ask us"]], **settings))
-    assert 'With match_method="containment", 1 of 1' in message
+    assert "With match_method='containment', 1 of 1" in message
     assert sum(map(len, asked)) == 2
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("gold", "retrieved", "settings", "named"),
     [
-        (["d1"], ["d1"], ID, 'With match_method="text", 1 of 1'),
-        (["Ask."], ["Ask. Yes."], ID, 'With match_method="containment", 1 of 1'),
+        (["d1"], ["d1"], ID, "With match_method='text', 1 of 1"),
+        (["Ask."], ["Ask. Yes."], ID, "With match_method='containment', 1 of 1"),
         (["d1"], [{"id": "d1"}], ID, 'With actual = [[{"id": one} for one in row] for row in actual], 1 of 1'),
         ([{"id": "d1"}], ["d1"], ID, 'With predicted = [[{"id": one} for one in row] for row in predicted], 1 of 1'),
-        ([{"id": "d1"}], [chunk("d1")], {}, 'With match_method="id", 1 of 1'),
+        ([{"id": "d1"}], [chunk("d1")], {}, "With match_method='id', 1 of 1"),
         ([{"id": "d1"}], [chunk("d1")], {**ID, "id_key": "k"}, "With no `id_key`, 1 of 1"),
-        ([{"id": "d1"}], [chunk("x", k="d1")], {**ID, "id_key": "k"}, 'With id_key="k" and actual = [[{**one, "k"'),
-        ([{"id": "d1"}], [chunk("x", k="d1")], {**ID, "id_key": "z"}, 'With id_key="k" and actual = [[{**one, "k"'),
+        ([{"id": "d1"}], [chunk("x", k="d1")], {**ID, "id_key": "k"}, "With id_key='k' and actual = [[{**one, \"k\""),
+        ([{"id": "d1"}], [chunk("x", k="d1")], {**ID, "id_key": "z"}, "With id_key='k' and actual = [[{**one, \"k\""),
         ([{"id": "d1"}], ["text"], {"match_method": ["id", "text"]}, "Compare the gold and the first retrieved"),
     ],
 )
@@ -357,15 +366,15 @@ def test_an_error_about_documents_that_can_never_match_suggests_what_was_tried(
 
 def test_before_anything_is_retrieved_texts_are_first_of_all_looked_for_in_longer_texts() -> None:
     with pytest.raises(InvalidInputError) as refused:
-        evaluate_retriever(lambda _: [FOUND[0]], dated(GOLD), k=1)
-    assert 'match_method="containment" finds them in longer texts too' in str(refused.value)
+        evaluate_retriever(dated(GOLD), lambda _: [FOUND[0]], k=1)
+    assert "match_method='containment' finds them in longer texts too" in str(refused.value)
 
 
 @pytest.mark.parametrize("field", ["gold_chunk_ids", "gold"])
 def test_gold_ids_of_a_question_set_are_read_under_any_key(field: str) -> None:
     gold = {"gold_chunk_ids": ["g1"], "gold": [{"id": "g1"}]}[field]
     evalset, run = EvalSet([{"id": 0, field: gold}]), answered([chunk("u1", src="g1")])
-    assert 'With id_key="src", 1 of 1 query would match' in warned_by(lambda: evaluate_run(evalset, run))
+    assert "With id_key='src', 1 of 1 query would match" in warned_by(lambda: evaluate_run(evalset, run))
     assert evaluate_run(evalset, run, k=1, id_key="src")["recall@1"] == 1.0
 
 
@@ -373,7 +382,7 @@ def test_document_ids_under_another_key_are_named_with_the_argument_of_the_level
     evalset = EvalSet([{"id": 0, "gold_doc_ids": ["manual"]}])
     run = answered([{"id": "manual", "metadata": {"doc_id": "x", "source": "manual"}}])
     message = warned_by(lambda: evaluate_run(evalset, run, level="document"))
-    assert 'With doc_key="source", 1 of 1 query would match.' in message
+    assert "With doc_key='source', 1 of 1 query would match." in message
     assert evaluate_run(evalset, run, k=1, level="document", doc_key="source")["recall@1"] == 1.0
 
 
@@ -382,13 +391,13 @@ def test_live_document_ids_are_too() -> None:
     scorer.begin("test", 0, "q")
     scorer.end(0, [{"id": "c", "metadata": {"doc_id": "x", "source": "manual"}}])
     assert scorer.flush(10)
-    assert 'With doc_key="source", 1 of 1 query would match.' in warned_by(scorer.result)
+    assert "With doc_key='source', 1 of 1 query would match." in warned_by(scorer.result)
 
 
 def test_the_evaluators_of_krag_are_told_their_own_arguments() -> None:
     gold, longer = [["Refunds arrive."]], [["Yes. Refunds arrive. Then we are done with all of it."]]
     message = warned_by(lambda: RougeOfflineRetrievalEvaluators(gold, longer, threshold=0.9))
-    assert 'With OfflineRetrievalEvaluators and match_method="containment", 1 of 1 query would match' in message
+    assert "With OfflineRetrievalEvaluators and match_method='containment', 1 of 1 query would match" in message
     assert OfflineRetrievalEvaluators(gold, longer, match_method="containment").calculate_mrr() == {"mrr": 1.0}
     alike: Rows = [["one two three seven eight nine"]]
     rag = RAGEvaluator(match_method="rougeL", rouge_threshold=0.9)
@@ -399,7 +408,7 @@ def test_the_evaluators_of_krag_are_told_their_own_arguments() -> None:
 def test_of_thousands_of_keys_the_most_frequent_are_tried() -> None:
     gold = [[{"id": f"g{i}"}] for i in range(200)]
     keyed = [[chunk(f"x{i}", src=f"g{i}", **{f"key {i} {j}": "v" for j in range(19)})] for i in range(200)]
-    assert 'With id_key="src"' in warned_by(lambda: evaluate(gold, keyed, match_method="id"))
+    assert "With id_key='src'" in warned_by(lambda: evaluate(gold, keyed, match_method="id"))
 
 
 def test_a_normalizer_that_fails_on_texts_that_nobody_asked_for_breaks_nothing() -> None:
@@ -419,7 +428,7 @@ def test_an_id_in_the_metadata_that_hides_the_own_id_is_named(kind: str) -> None
     retrieved = [[as_document(page) if kind == "record" else page]]
     message = warned_by(lambda: evaluate([[{"id": "g1"}]], retrieved, match_method="id"))
     assert (
-        'The retrieved documents have gold ids as `id`, but an "id" in their metadata wins. With id_key=".id", 1'
+        "The retrieved documents have gold ids as `id`, but an \"id\" in their metadata wins. With id_key='.id', 1"
         in message
     )
     _, _, followed = follow(message, [], retrieved, {"match_method": "id"})
@@ -444,9 +453,9 @@ def test_a_retriever_whose_every_call_fails_is_reported_once() -> None:
         raise ValueError("no index")
 
     by_text: Any = {"match_method": "text"}
-    message = warned_by(lambda: evaluate_retriever(retrieve, dated(GOLD), k=1, retries=0, **by_text), "Nothing was")
+    message = warned_by(lambda: evaluate_retriever(dated(GOLD), retrieve, k=1, retries=0, **by_text), "Nothing was")
     assert "2 retrievals failed. The first error: ValueError: no index" in message
-    several: dict[str, object] = {"all fail": retrieve, "fine": lambda q: [GOLD[int(q[1])]]}
+    several: dict[str, Any] = {"all fail": retrieve, "fine": lambda q: [GOLD[int(q[1])]]}
     message = warned_by(lambda: evaluate_retrievers(dated(GOLD), several, k=1, retries=0, **by_text), "Nothing")
     assert message.startswith("all fail: Nothing was retrieved for 2 queries")
 
@@ -490,6 +499,7 @@ def any_document(kind: str, choice: random.Random) -> object:
     return {"id": choice.choice(IDS), "text": choice.choice(TEXTS), "metadata": metadata}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("seed", range(40))
 def test_whatever_the_input_the_advice_matches_as_many_queries_as_it_says(seed: int) -> None:
     choice = random.Random(seed)
@@ -515,8 +525,9 @@ def test_whatever_the_input_the_advice_matches_as_many_queries_as_it_says(seed: 
             said = "".join(str(warning.message) for warning in caught)
     if "would match" not in said or any(words in said for words in ("given as", "gold_chunk_ids", "without that key")):
         return
-    if "retrieved ids, " in said or "gold ids, " in said:  # of objects, which no line of Python changes
-        return
+    has_code = re.search(r"ids [^(]*\((?:import re; )?(?:actual|predicted) = ", said)
+    if re.search(r"the (?:gold|retrieved|gold and retrieved) ids (?!have|look)", said) and not has_code:
+        return  # of objects, which no line of Python changes
     actual, predicted, followed = follow(said, gold, found, settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

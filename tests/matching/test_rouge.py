@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 from rouge_score.rouge_scorer import RougeScorer
 
-from krag_eval import TOKENIZERS, evaluate
+from krag_eval import TOKENIZERS, InvalidInputError, evaluate, set_limits
 from krag_eval.documents.columns import Side
 from krag_eval.matching import Batch, find_matches
 from krag_eval.matching.overlap import _LONG, UNIT_OF, _sum_of_classes, sketch
@@ -125,6 +125,7 @@ def cases(draw: st.DrawFn, longest: int = 500, scripts: Sequence[str] = SCRIPTS)
 CASES = st.tuples(cases(), st.just("whitespace")) | st.tuples(cases(scripts=SPACED), st.just("words"))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", KINDS)
 @often
 @given(drawn=CASES, measure=st.sampled_from(MEASURES), limit=st.sampled_from(list(LIMITS)), data=st.data())
@@ -140,6 +141,7 @@ def test_the_engine_equals_the_naive_loop_also_at_the_very_score_and_one_float_a
         assert fast(threshold=threshold) == slow(rule=(kind, measure, threshold))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("tokenizer", ["words", "characters", "rouge_score", "whitespace"])
 @given(case=cases(longest=40), kind=st.sampled_from(KINDS), threshold=st.floats(0.01, 1), stem=st.booleans())
 def test_the_engine_equals_the_naive_loop_for_every_tokenizer(
@@ -167,16 +169,17 @@ ASCII |= st.text(st.characters(max_codepoint=127), max_size=30)
 ANY = st.text(max_size=20) | st.lists(st.sampled_from([*PARTS, *SCRIPTS, "İ", "ß", "\ud800"]), max_size=8).map(" ".join)
 
 
-def our_numbers(gold: str, retrieved: str, **settings: Any) -> list[list[float]]:
+def our_numbers(gold: str, retrieved: str, kinds: Sequence[str] = KINDS, **settings: Any) -> list[list[float]]:
     run = functools.partial(engine, [[gold]], [[retrieved]], threshold=0, **settings)
-    return [[run(match_method=k, rouge_measure=m).get((0, 0), 0.0) for m in MEASURES] for k in KINDS]
+    return [[run(match_method=k, rouge_measure=m).get((0, 0), 0.0) for m in MEASURES] for k in kinds]
 
 
-def their_numbers(gold: str, retrieved: str, **options: Any) -> list[list[float]]:
-    scores = RougeScorer(list(KINDS), **options).score(gold, retrieved)
-    return [[getattr(scores[kind], measure) for measure in MEASURES] for kind in KINDS]
+def their_numbers(gold: str, retrieved: str, kinds: Sequence[str] = KINDS, **options: Any) -> list[list[float]]:
+    scores = RougeScorer(list(kinds), **options).score(gold, retrieved)
+    return [[getattr(scores[kind], measure) for measure in MEASURES] for kind in kinds]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.peer
 @pytest.mark.parametrize("use_stemmer", [False, True])
 @pytest.mark.parametrize("tokenizer", ["words", "rouge_score"])
@@ -188,6 +191,7 @@ def test_on_ascii_text_all_numbers_are_those_of_rouge_score(
     assert ours == their_numbers(gold, retrieved, use_stemmer=use_stemmer)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.peer
 @pytest.mark.parametrize("tokenizer", ["words", "rouge_score", "characters", "whitespace"])
 @given(gold=ANY, retrieved=ANY)
@@ -196,6 +200,79 @@ def test_on_any_text_all_numbers_are_those_of_rouge_score_with_the_same_tokenize
 ) -> None:
     same = TOKENIZERS[tokenizer]
     assert our_numbers(gold, retrieved, tokenizer=same) == their_numbers(gold, retrieved, tokenizer=same)
+
+
+class ByPlace:
+    """A tokenizer for which a line is not the same as a part of a text: it numbers the words."""
+
+    def tokenize(self, text: str) -> list[str]:
+        return [f"{place} {word}" for place, word in enumerate(text.split())]
+
+
+FURTHER_KINDS = (*(f"rouge{n}" for n in range(3, 10)), "rougeLsum")
+# Few words, so that even nine neighbors recur, in texts of many lines.
+LINED = st.lists(st.sampled_from(["a", "b", "the", "The", "Runs", "\n", "\n\n", "\r\n", "x y"]), max_size=30)
+LINED_TEXTS = LINED.map(" ".join) | st.text(st.sampled_from("ab \n가\u2028"), max_size=40)
+
+
+@pytest.mark.sample(2)
+@pytest.mark.peer
+@pytest.mark.parametrize(
+    "tokenizer",
+    ["words", "rouge_score", "characters", "whitespace", ByPlace(), "stems"],
+    ids=lambda one: one if isinstance(one, str) else type(one).__name__,
+)
+@given(gold=LINED_TEXTS, retrieved=LINED_TEXTS)
+def test_longer_neighborhoods_and_lines_are_those_of_rouge_score(tokenizer: Any, gold: str, retrieved: str) -> None:
+    if tokenizer == "stems":
+        ours: dict[str, Any] = {"tokenizer": "rouge_score", "use_stemmer": True}
+        theirs: dict[str, Any] = {"use_stemmer": True}
+    else:
+        ours = theirs = {"tokenizer": TOKENIZERS[tokenizer] if isinstance(tokenizer, str) else tokenizer}
+    expected = their_numbers(gold, retrieved, FURTHER_KINDS, **theirs)
+    assert our_numbers(gold, retrieved, FURTHER_KINDS, **ours) == expected
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("limit", ["as shipped", "hashes that all collide", "small chunks", "one pair at a time"])
+@given(rows=st.lists(st.tuples(*[st.lists(LINED_TEXTS, max_size=3)] * 2), min_size=1, max_size=3), data=st.data())
+def test_decisions_by_lines_and_neighborhoods_are_those_of_rouge_score(limit: str, rows: Any, data: Any) -> None:
+    kind, measure = data.draw(st.sampled_from(FURTHER_KINDS)), data.draw(st.sampled_from(MEASURES))
+    scorer = RougeScorer([kind], tokenizer=TOKENIZERS["whitespace"])
+    gold, retrieved = ([row[side] for row in rows] for side in (0, 1))
+    places, ranks = itertools.count(), itertools.count()
+    theirs: Pairs = {}
+    for wanted, ranking in rows:
+        numbered = [(next(ranks), text) for text in ranking]
+        for place, text in [(next(places), text) for text in wanted]:
+            for rank, other in numbered:
+                if text.split() and other.split():  # a text without tokens matches nothing
+                    theirs[place, rank] = getattr(scorer.score(text, other)[kind], measure)
+    at = data.draw(st.sampled_from([0.0, 0.5, 1.0, *theirs.values()]))
+    for threshold in (at, min(1.0, math.nextafter(at, 2))):
+        settings: Any = {"match_method": kind, "rouge_measure": measure, "tokenizer": "whitespace"}
+        actual = engine(gold, retrieved, limit, threshold=threshold, **settings)
+        assert actual == {pair: similarity for pair, similarity in theirs.items() if similarity >= threshold}
+
+
+@nothing_may_match
+def test_lines_in_any_order_match_in_every_front() -> None:
+    gold, retrieved = "red wine\nold cheese", "old cheese\nred wine"
+    settings: dict[str, Any] = {"match_method": "rougeLsum", "threshold": 1}
+    result = evaluate([[gold]], [["x", retrieved]], k=2, **settings)
+    assert (result["mrr@2"], "match:rougeLsum>=1|" in result.signature) == (1 / 2, True)
+    assert "rougeLsum" in str(result.explain(0))
+    assert evaluate([[gold]], [[retrieved, "old cheese red"]], k=2, match_method="rougeL", threshold=0.9)["mrr@2"] == 0
+
+
+def test_lines_with_more_pairs_of_tokens_than_the_limit_are_refused() -> None:
+    text = "a b\n" * 200
+    set_limits(token_pairs=100)
+    try:
+        with pytest.raises(InvalidInputError, match="400 and 398 tokens are too long for rougeLsum"):
+            evaluate([[text]], [[text[:-4]]], match_method="rougeLsum")
+    finally:
+        set_limits(token_pairs=None)
 
 
 def compare_long_texts(pairs: list[tuple[list[str], list[str]]], kind: RougeKind, limit: str = "as shipped") -> None:
@@ -238,16 +315,17 @@ def test_the_bound_of_long_texts_is_never_below_their_subsequence(texts: list[li
     assert _sum_of_classes(one, other, 21, n_classes) >= LCSseq.similarity(*texts)
 
 
+@pytest.mark.full
 @often
 @given(case=cases(), kind=st.sampled_from(KINDS))
 def test_the_bound_of_the_sketches_is_never_below_the_overlap_and_exact_for_equal_texts(
     case: tuple[Rows, Rows], kind: RougeKind
 ) -> None:
     texts = list(itertools.chain(*case[0], *case[1])) or ["a a"]
-    counts = [ref._ngrams(text.split(), 2 if kind == "rouge2" else 1) for text in texts]
+    counts = [ref._ngrams(text.split(), UNIT_OF[kind]) for text in texts]
     table = TokenTable(texts, TOKENIZERS["whitespace"])
     first, second = map(np.ravel, np.indices((len(texts), len(texts))))
-    bounds = sketch(table, {"token", "bigram"})[UNIT_OF[kind]].most_shared(first, second)
+    bounds = sketch(table, {1, 2})[UNIT_OF[kind]].most_shared(first, second)
     for one, other, bound in zip(first.tolist(), second.tolist(), bounds.tolist(), strict=True):
         assert (counts[one] & counts[other]).total() <= bound
         assert counts[one] != counts[other] or bound == counts[one].total()

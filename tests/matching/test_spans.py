@@ -135,6 +135,7 @@ def test_an_explanation_and_a_diagnosis_say_how_much_of_a_span_was_retrieved() -
 CHUNK = {"text": "Hello", "doc_id": "a", "start": 0, "end": 5}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("gold", "chunk", "settings", "said"),
     [
@@ -146,9 +147,9 @@ CHUNK = {"text": "Hello", "doc_id": "a", "start": 0, "end": 5}
         (SPAN, CHUNK | {"text": "Jello"}, {"corpus": CORPUS}, r"predicted\[0\]\[0\].*another version"),
         (SPAN, CHUNK | {"end": 99}, {"corpus": CORPUS}, r"predicted\[0\]\[0\].*outside of document"),
         (SPAN, CHUNK | {"doc_id": "z"}, {"corpus": CORPUS}, r"predicted\[0\]\[0\].*'z' is not in `corpus`"),
-        ({"id": "a", "text": "no place"}, CHUNK, {}, "No document of `actual` says its place"),
-        (SPAN, {"text": "no place"}, {}, "No document of `predicted` says its place"),
-        (SPAN, CHUNK, {"corpus": "a.txt"}, "must hold the texts of the documents by id, got a str"),
+        ({"id": "a", "text": "no place"}, CHUNK, {}, "No gold document says its place"),
+        (SPAN, {"text": "no place"}, {}, "No retrieved document says its place"),
+        (SPAN, CHUNK, {"corpus": "a.txt"}, "must be texts of documents by id, got 'a.txt'"),
         (SPAN, CHUNK, {"corpus": [{"id": "a", "text": "x"}, {"id": "a", "text": "y"}]}, "'a' comes with two texts"),
         (SPAN, CHUNK, {"span_measure": "f1"}, "`span_measure` must be one of"),
     ],

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from krag_eval import METRICS, EvaluationResult, Judgments, evaluate
+from krag_eval import METRICS, EvaluationResult, evaluate
 from krag_eval._utils.arrays import FloatArray
 from krag_eval.metrics import aggregation as aggregate
 from krag_eval.metrics.aggregation import CountState, MeanState, NoAnswerState, Tally
+from krag_eval.metrics.judgments import Judgments
 from tests.support.marks import nothing_may_match
 from tests.support.reference import Relation
 from tests.support.strategies import documents_for, relations
@@ -69,6 +70,7 @@ def test_the_mean_of_any_doubles_is_the_exact_mean_rounded_once(values: list[flo
     assert exact_mean(values) == state_of(values).mean
 
 
+@pytest.mark.full
 def test_the_mean_of_very_many_shares_is_the_exact_mean_rounded_once() -> None:
     values = np.random.default_rng(7).random(100_000)
     assert exact_mean(values.tolist()) == state_of(values.tolist()).mean
@@ -77,6 +79,7 @@ def test_the_mean_of_very_many_shares_is_the_exact_mean_rounded_once() -> None:
     assert (ones.mean, ones.n_defined) == (1.0, (1 << 20) + 1)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("size", [1, 2, 3, 1000])
 @given(values=st.lists(SHARES, min_size=1, max_size=10))
 def test_how_many_values_are_summed_at_once_changes_nothing(size: int, values: list[float]) -> None:
@@ -204,6 +207,7 @@ def own_mixture(judged: Judgments, k: int | None) -> FloatArray:
 QUERIES = st.lists(relations(), min_size=1, max_size=8)
 
 
+@pytest.mark.sample(2)
 @nothing_may_match
 @pytest.mark.parametrize("settings", [{}, {"precision_denominator": "k", "gain": "linear"}], ids=["default", "trec"])
 @given(rels=QUERIES, data=st.data())

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import (
-    FURTHER_METRICS,
     Document,
     InvalidInputError,
     KragEvalWarning,
@@ -26,6 +25,7 @@ from krag_eval import (
     evaluate,
     evaluate_ids,
 )
+from krag_eval.metrics import FURTHER_METRICS
 from krag_eval.metrics.freshness import _parse
 from tests.support.marks import nothing_may_match
 from tests.support.metric_values import one, values
@@ -126,8 +126,8 @@ def test_alpha_ndcg_of_two_systems_is_not_compared_where_each_has_its_own_ideal(
     runs = {name: Run.of(name, [RunRow(query_id="q", retrieved=(Document(text=name),))]) for name in ("A B", "A B ")}
     with pytest.raises(InvalidInputError, match=OWN_IDEAL):
         compare(
-            runs,
             [{"id": "q", "question": "?", "gold": ["A B"]}],
+            runs,
             k=1,
             metrics=["recall", "alpha_ndcg"],
             match_method="text",
@@ -281,10 +281,10 @@ def test_appending_a_document_that_matches_nothing_raises_no_metric(
 @pytest.mark.parametrize(
     ("metric", "message"),
     [
-        ("rbp(q=0.5)", "The metric 'rbp' has no parameter 'q'. It has: p."),
+        ("rbp(q=0.5)", "The metric 'rbp' has no parameter 'q'. It has: p, rel."),
         ("rbp(p=2)", "In 'rbp(p=2)', p='2' cannot be used: it must lie between 0 and 1."),
         ("rbp(p=half)", "In 'rbp(p=half)', p='half' cannot be used: could not convert string to float"),
-        ("recall(p=1)", "The metric 'recall' has no parameter 'p'. It has: none."),
+        ("recall(p=1)", "The metric 'recall' has no parameter 'p'. It has: rel."),
         ("freshness", "The metric 'freshness' needs half_life and now."),
         ("freshness(half_life=0,now=2026-01-01)", "it must be a number of days above 0"),
         ("freshness(half_life=3,now=soon)", "`now` must be a date in ISO 8601"),

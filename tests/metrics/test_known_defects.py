@@ -185,6 +185,7 @@ def test_ragas_a_failed_row_raised_the_mean() -> None:  # vibrantlabsai/ragas#30
     assert result.errors == {1: "TimeoutError: t"}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", ["rouge1", "rouge2", "rougeL"])
 @pytest.mark.parametrize("language", IDENTICAL)
 def test_rouge_score_gave_0_for_two_identical_texts_that_are_not_ascii(language: str, kind: str) -> None:
@@ -201,6 +202,7 @@ def test_korouge_and_kurenai_took_an_unspaced_sentence_as_one_token(language: st
     assert 0.5 < match.similarity < 1
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("denominator", ["retrieved", "k"])
 def test_pytrec_eval_p_at_0_ended_the_interpreter(denominator: str) -> None:
     code = (

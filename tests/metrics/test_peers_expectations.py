@@ -58,6 +58,7 @@ BY_ID: list[tuple[str, Any, Any, str, dict[str, Any], float]] = [
 ]
 
 
+@pytest.mark.sample(7)
 @pytest.mark.filterwarnings("ignore:Not one id matches")
 @pytest.mark.parametrize(("program", "gold", "retrieved", "key", "settings", "expected"), BY_ID)
 def test_ids_score_as_other_programs_expect(
@@ -89,6 +90,7 @@ def test_texts_score_as_haystack_expects(metric: str, expected: list[float]) -> 
 TEST = "testing one two"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("kind", "gold", "retrieved", "precision", "recall", "fmeasure"),
     [

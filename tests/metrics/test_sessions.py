@@ -73,6 +73,7 @@ def plainly(question: dict[str, Any], row: dict[str, Any], k: int) -> dict[str, 
     return values
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(4))
 def test_the_metrics_equal_a_plain_computation(seed: int) -> None:
     check_sessions(seed, 150)
@@ -225,7 +226,7 @@ def test_below_the_cut_off_counts_within_each_search() -> None:
 
 def test_what_was_found_and_not_cited_is_no_change_of_retrieval() -> None:
     pytest.importorskip("scipy")
-    comparison = compare({"cites": an_agent(cited=["a"]), "silent": an_agent(cited=[])}, EVALSET, k=2, cluster="id")
+    comparison = compare(EVALSET, {"cites": an_agent(cited=["a"]), "silent": an_agent(cited=[])}, k=2, cluster="id")
     assert {(change.before, change.after) for change in comparison.transitions} == {
         ("found", "found"),
         ("never_searched_for", "never_searched_for"),
@@ -237,7 +238,7 @@ def test_comparing_an_agent_with_a_retriever() -> None:
     evalset = EvalSet([{"id": f"q{n}", "gold_chunk_ids": ["a", "b"]} for n in range(30)])
     rows = [{"query_id": f"q{n}", "searches": [{"retrieved": ["a"]}, {"retrieved": ["b"]}]} for n in range(30)]
     agent = Run.of("agent", map(RunRow.from_dict, rows))
-    comparison = compare({"first": agent.flatten("first"), "agent": agent}, evalset)
+    comparison = compare(evalset, {"first": agent.flatten("first"), "agent": agent})
     assert comparison["agent", "session_recall@10"].verdict == "better"
     assert {row.key for row in comparison.rows} == {"session_recall@10", "evidence_complete@10"}
     result = evaluate_run(evalset, agent, intervals=True)

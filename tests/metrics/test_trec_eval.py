@@ -113,6 +113,7 @@ def falling(order: list[str]) -> dict[str, float]:
     return {name: float(-rank) for rank, name in enumerate(order)}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("top_grade", [1, 2, 5])
 @given(data=st.data())
 def test_random_rankings_score_as_in_trec_eval(top_grade: int, data: st.DataObject) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 
 import pytest
 
@@ -17,6 +18,7 @@ def names(mutant: Mutant) -> str:
     return f"{mutant.file}: {mutant.means}"
 
 
+@functools.cache
 def functions_of(path: str) -> set[str]:
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
@@ -37,6 +39,7 @@ def test_a_mutant_can_still_be_made_and_is_other_code_that_python_reads(mutant: 
     assert ast.dump(ast.parse(wrong)) != ast.dump(ast.parse(right))
 
 
+@pytest.mark.sample(23)
 @pytest.mark.parametrize("mutant", MUTANTS, ids=names)
 def test_the_test_that_catches_a_mutant_exists_or_it_is_said_why_none_can(mutant: Mutant) -> None:
     assert bool(mutant.caught_by) != bool(mutant.equivalent)

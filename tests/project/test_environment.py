@@ -64,6 +64,7 @@ def test_where_nothing_can_be_written_the_cause_is_told_all_the_same(
     assert environment.explain("No space left on device").endswith("Then run the same command again.")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("settings", "told"),
     [

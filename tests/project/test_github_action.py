@@ -338,7 +338,7 @@ def test_the_comment_of_10_000_questions_fits() -> None:
             for place in range(10_000)
         ]
     )
-    comparison = compare(runs, questions, k=[1, 3, 5, 10], n_bootstrap=200, n_randomisation=200)
+    comparison = compare(questions, runs, k=[1, 3, 5, 10], n_bootstrap=200, n_randomisation=200)
     text = comparison.to_markdown()
     assert len(text) < 20_000
     pull_request = script()

@@ -34,6 +34,7 @@ def test_a_recipe_has_at_most_ten_lines_and_the_versions_of_the_table(name: str)
     assert "assert_names_field(" in checks()[name].read_text(encoding="utf-8")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", [pytest.param("haystack", marks=pytest.mark.full), "promptfoo"])
 def test_a_recipe_runs_whose_platform_is_in_this_environment(name: str) -> None:
     done = subprocess.run([sys.executable, str(checks()[name])], capture_output=True, text=True, check=False)

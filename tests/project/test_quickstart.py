@@ -43,6 +43,7 @@ def typed(command: Runner, line: str) -> Outcome:
     return command(line.removeprefix("krag-eval "))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "page",
     [pytest.param(page, marks=[pytest.mark.full] * (page.name != "quickstart.md")) for page in QUICKSTARTS],
@@ -62,6 +63,7 @@ def test_every_command_of_the_page_works_and_so_does_every_hint_that_it_prints(p
             assert re.search(r"^recall +0\.6667", scored.out, re.MULTILINE)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("options", ["", " --match text"])
 def test_who_leaves_the_options_out_is_told_the_options_to_add(command: Runner, options: str) -> None:
     lines = prepare(ROOT / "docs" / "quickstart.md")

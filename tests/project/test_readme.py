@@ -80,7 +80,13 @@ def name_of(page: Path) -> str:
 every_page = pytest.mark.parametrize("page", PAGES, ids=name_of)
 every_checked_page = pytest.mark.parametrize("page", CHECKED, ids=name_of)
 # Their blocks take seconds each.
-LONG = {f"{name}.md" for name in ("answers", "chunkers", "estimate", "gate", "plots", "report", "stages")}
+LONG = {
+    f"{name}.md"
+    for name in (
+        *("README.ko", "answers", "chunkers", "estimate", "formats", "from-krag", "gate", "generation", "plots"),
+        *("quickstart", "report", "stages"),
+    )
+}
 every_page_to_run = pytest.mark.parametrize(
     "page", [pytest.param(page, marks=[pytest.mark.full] * (page.name in LONG)) for page in CHECKED], ids=name_of
 )
@@ -116,6 +122,7 @@ def langfuse_server(page: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Loo
         client.shutdown()
 
 
+@pytest.mark.sample(11)
 @every_page_to_run
 def test_python_blocks_run_in_order_and_print_what_the_page_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, langfuse_server: LoopbackLangfuse | None
@@ -148,6 +155,7 @@ def test_a_page_for_newcomers_has_blocks_that_are_executed_and_compared(page: Pa
     assert sum(expected is not None for _, expected in executed(page)) >= 3
 
 
+@pytest.mark.sample(13)
 @every_checked_page
 def test_a_reason_not_to_execute_stands_directly_above_a_python_block(page: Path) -> None:
     python = sum(block.language == "python" for block in blocks(page))
@@ -155,6 +163,7 @@ def test_a_reason_not_to_execute_stands_directly_above_a_python_block(page: Path
     assert page.read_text(encoding="utf-8").lower().count("<!-- not executed") == skipped
 
 
+@pytest.mark.sample(13)
 @every_page
 def test_every_make_target_that_is_named_exists(page: Path) -> None:
     named = {words[1] for line in shell_lines(page) if (words := line.split())[:1] == ["make"] and len(words) > 1}
@@ -167,6 +176,7 @@ def test_a_readme_begins_with_the_two_commands_of_the_set_up(page: Path) -> None
     assert re.findall(r"^\$ make (\S+)", first.text, re.MULTILINE) == ["demo", "test"]
 
 
+@pytest.mark.sample(13)
 @every_checked_page
 def test_every_command_and_option_of_krag_eval_that_is_named_exists(page: Path) -> None:
     for line in shell_lines(page):
@@ -229,6 +239,7 @@ def links_of(page: Path) -> list[str]:
     return [link if "://" in link else str(page.parent / link) for link in ours]
 
 
+@pytest.mark.sample(13)
 @every_page
 def test_every_link_to_a_file_leads_somewhere(page: Path) -> None:
     links = [link.partition("#")[0] for link in links_of(page)]
@@ -277,6 +288,7 @@ def test_every_file_named_in_a_guide_exists(page: Path) -> None:
         assert len(named) > 10
 
 
+@pytest.mark.sample(13)
 @every_page
 def test_every_extra_that_is_named_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")

@@ -84,7 +84,7 @@ OF_METRIC = """
 from krag_eval import UnknownMetricError, check_gate, compare, evaluate
 from krag_eval.analysis.gate import Policy
 from krag_eval.report import build_report
-from krag_eval.report.html.cut_offs import cut_off_columns
+from krag_eval_report.html.cut_offs import cut_off_columns
 from tests.cli.test_help import help_of
 from tests.support.gate_cases import SET, make_run
 
@@ -108,6 +108,17 @@ IMPORT_METRIC = instead(
 )
 
 
+def in_part(first: str, change: Change) -> Change:
+    """Change only what comes from this line on, up to the next table of another tool."""
+
+    def changed(text: str) -> str:
+        before, line, rest = text.partition(first)
+        part, mark, others = rest.partition("\n[tool.pytest")
+        return before + line + change(part) + mark + others
+
+    return changed
+
+
 def both(*changes: Change) -> Change:
     def change(text: str) -> str:
         for one in changes:
@@ -126,7 +137,7 @@ def metric(line: str, pages: tuple[str, ...], *, named: str) -> Recipe:
                 "krag_eval/metrics/__init__.py",
                 both(IMPORT_METRIC, after(line, '    "shine": Metric(shine, lower_is_better=True),\n')),
             ),
-            ("krag_eval/report/html/templates/metrics.js", after("  ndcg: ndcgOf,", "  shine: recallOf,\n")),
+            ("adapters/krag_eval_report/html/templates/metrics.js", after("  ndcg: ndcgOf,", "  shine: recallOf,\n")),
             ("docs/reference/metrics.md", at_the_end("::: krag_eval.metrics.shine.shine")),
             ("docs/statistics.md", at_the_end("`shine`")),
             *((page, at_the_end("`shine`")) for page in pages),
@@ -137,7 +148,7 @@ def metric(line: str, pages: tuple[str, ...], *, named: str) -> Recipe:
             f"{FRONT}test_the_docstring_of_a_metric_says_range_edge_cases_and_source",
             f"{FRONT}test_a_page_names_all_that_its_table_has",
             f"{SITE}test_the_reference_has_every_metric_once",
-            "tests/report/test_page_cut_offs.py::test_every_metric_that_needs_nothing_but_ranks_has_a_formula_on_the_page",
+            "tests/adapters/report/test_page_cut_offs.py::test_every_metric_that_needs_nothing_but_ranks_has_a_formula_on_the_page",
         ),
     )
 
@@ -197,7 +208,7 @@ ADAPTER_PAGES = (
     ),
     ("docs/install.md", after("| `ray` |", "| `zeta` | `krag_eval_zeta` |\n")),
 )
-ADAPTERS = '    "krag_eval_ray", "krag_eval_spark",\n]'
+LAST, NEW = '    "krag_eval_spark",\n]', '    "krag_eval_spark",\n    "krag_eval_zeta",\n]'
 ALONE = """
 [[tool.importlinter.contracts]]
 id = "zeta-alone"
@@ -213,11 +224,9 @@ PYPROJECT = {
         '    "adapters/krag_eval_spark",\n', '    "adapters/krag_eval_spark",\n    "adapters/krag_eval_zeta",\n'
     ),
     "the extra": both(instead("\nspark = [", '\nzeta = ["zeta>=1,<2"]\nspark = [')),
-    "the extra of all": instead("view,xlsx]", "view,xlsx,zeta]"),
-    "what is ours": instead('    "krag_eval_spark",\n]', '    "krag_eval_spark",\n    "krag_eval_zeta",\n]'),
-    "the contracts of all": instead(
-        ADAPTERS, ADAPTERS.replace('"krag_eval_spark"', '"krag_eval_spark", "krag_eval_zeta"')
-    ),
+    "the extra of all": instead("view,xlsx,yaml]", "view,xlsx,yaml,zeta]"),
+    "what is ours": in_part("known-first-party = [", instead(LAST, NEW)),
+    "the contracts of all": in_part("[tool.importlinter]", instead(LAST, NEW)),
     "its own contract": at_the_end(ALONE),
     "the contracts of others": lambda text: re.sub(
         r'(?<=source_modules = \["krag_eval_)((?!zeta)\w+"\]\nforbidden_modules = \[\n)', r'\1    "zeta",\n', text
@@ -228,7 +237,7 @@ RECIPES = {
     "a metric of all": metric(
         '    "ndcg": Metric(', ("README.md", "README.ko.md", "docs/quickstart.ru.md", "docs/quickstart.zh.md"), named=""
     ),
-    "a further metric": metric('    "rbp": Metric(', ("docs/metrics.md",), named=', metrics=["recall", "shine"]'),
+    "a further metric": metric('    "err": Metric(', ("docs/metrics.md",), named=', metrics=["recall", "shine"]'),
     "a matcher": Recipe(
         "Add a matcher",
         (
@@ -249,7 +258,7 @@ RECIPES = {
             (
                 "krag_eval/matching/settings.py",
                 both(
-                    instead('"text", "containment", "rouge1"', '"text", "containment", "exact", "rouge1"'),
+                    instead('"text", "containment", *ROUGE', '"text", "containment", "exact", *ROUGE'),
                     instead(
                         'the default), `"containment"`, `"rouge1"`',
                         'the default), `"containment"`, `"exact"`, `"rouge1"`',
@@ -319,7 +328,7 @@ def test_it_is_everywhere():
             (
                 "krag_eval/datasets/formats/registry.py",
                 both(
-                    instead("qrels_json, ragas, squad, trec\n", "qrels_json, ragas, shine, squad, trec\n"),
+                    instead("    ragas,\n    squad,\n", "    ragas,\n    shine,\n    squad,\n"),
                     after(
                         '    "hf": _format(', '    "shine": _format(shine, detected_in=_TEXT, endings=(".shine",)),\n'
                     ),
@@ -377,11 +386,11 @@ def test_it_is_everywhere():
     "a plot": Recipe(
         "Add a report section or plot",
         (
-            ("krag_eval/report/plots/shine.py", whole(PLOT)),
+            ("adapters/krag_eval_report/plots/shine.py", whole(PLOT)),
             (
-                "krag_eval/report/plots/__init__.py",
+                "adapters/krag_eval_report/plots/__init__.py",
                 both(
-                    instead("\nPLOTS: dict", "\nfrom krag_eval.report.plots.shine import draw_shine\n\nPLOTS: dict"),
+                    instead("\nPLOTS: dict", "\nfrom krag_eval_report.plots.shine import draw_shine\n\nPLOTS: dict"),
                     after('    "stages": Plot(', '    "shine": Plot("stages", draw_shine),\n'),
                 ),
             ),
@@ -390,7 +399,7 @@ def test_it_is_everywhere():
         """
 from krag_eval import InvalidInputError, evaluate
 from krag_eval.report import build_report
-from krag_eval.report.plots import PLOTS, figures_of
+from krag_eval_report.plots import PLOTS, figures_of
 
 
 def test_it_is_everywhere():
@@ -454,7 +463,7 @@ def test_it_is_everywhere():
             f"{PACKAGING}test_the_folder_of_adapters_is_no_package_and_each_adapter_is_a_typed_one",
             f"{PACKAGING}test_the_checks_know_every_adapter",
             f"{PACKAGING}test_the_contracts_of_the_imports_name_every_adapter",
-            f"{PACKAGING}test_every_adapter_has_the_extra_of_its_name",
+            f"{PACKAGING}test_every_adapter_of_a_framework_has_the_extra_of_its_name",
             f"{PACKAGING}test_the_extra_all_is_all_of_them_but_pytest_the_engines_and_a_local_model",
             f"{SITE}test_the_menu_names_every_page_once_and_no_other",
             f"{SITE}test_the_reference_has_every_public_name_once",
@@ -494,13 +503,13 @@ def followed(recipe: Recipe, tree: Path, *, without: int | None = None) -> Itera
     before: dict[Path, str | None] = {}
     proof = whole(f"import pytest\n{recipe.proof}")
     changes = [change for number, change in enumerate(recipe.changes) if number != without]
-    for file, change in [*changes, (PROOF, proof)]:
-        path = tree / file
-        text = path.read_text(encoding="utf-8") if path.exists() else None
-        before.setdefault(path, text)
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(change(text or ""), encoding="utf-8")
     try:
+        for file, change in [*changes, (PROOF, proof)]:
+            path = tree / file
+            text = path.read_text(encoding="utf-8") if path.exists() else None
+            before.setdefault(path, text)
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(change(text or ""), encoding="utf-8")
         yield [PROOF, *recipe.checks] if recipe.proof else [*recipe.checks]
     finally:
         for path, text in before.items():

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 import krag_eval
+import krag_eval_monitor
 from krag_eval import InvalidInputError, UnknownArgumentError
 from krag_eval._utils.suggestions import ARGUMENTS, INSTEAD
-from tests._utils.test_wrong_names import TAKE_SETTINGS
+from tests.project.test_wrong_names import TAKE_SETTINGS
 from tests.support.log_cases import write_rows
+from tests.support.public_names import PUBLIC
 from tests.support.suggestion_cases import FOUND, GOLD, RUN, SET, embed, prepare, search
 
 # What each function cannot do without.
@@ -91,7 +93,7 @@ ADVICE: dict[str, Callable[[Any], dict[str, Any]]] = {
 
 
 def called(name: str, **arguments: Any) -> Any:
-    answer = getattr(krag_eval, name)(**arguments)
+    answer = PUBLIC[name](**arguments)
     return asyncio.run(answer) if asyncio.iscoroutine(answer) else answer
 
 
@@ -120,6 +122,7 @@ def test_each_function_that_takes_settings_is_here() -> None:
     assert NEEDED.keys() == TAKE_SETTINGS.keys()
 
 
+@pytest.mark.sample(5)
 @pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
 @pytest.mark.parametrize(
     "name",
@@ -139,7 +142,7 @@ def test_an_argument_that_is_suggested_can_be_given(name: str, tmp_path: Path, m
         called(name, **{**NEEDED[name], **arguments})
 
 
-COMPARISON: Any = krag_eval.compare({"a": RUN, "b": RUN}, SET, n_bootstrap=100, n_randomisation=100)
+COMPARISON: Any = krag_eval.compare(SET, {"a": RUN, "b": RUN}, n_bootstrap=100, n_randomisation=100)
 RESULT: Any = krag_eval.evaluate(GOLD, FOUND)
 front: Any = krag_eval  # a type checker would stop most of these mistakes
 # A call with a name that is nearly right, and the name.
@@ -152,16 +155,16 @@ MISSPELLED: list[tuple[Callable[[Any], object], str]] = [
     (lambda name: front.evaluate_answers(["a"], ["a"], metrics=[name]), "token-f1"),
     (lambda name: front.evaluate_answers({"q1": "a"}, {name: "a"}), "q_1"),
     (lambda name: front.evaluate_answers(["a"], ["a"])[name], "rougel"),
-    (lambda name: front.compare({"base": RUN, "new": RUN}, SET, baseline=name), "bas"),
-    (lambda name: front.compare({"a": RUN, "b": RUN}, SET, by=name), "typ"),
-    (lambda name: front.compare({"a": RUN, "b": RUN}, SET, missing=name), "emtpy"),
+    (lambda name: front.compare(SET, {"base": RUN, "new": RUN}, baseline=name), "bas"),
+    (lambda name: front.compare(SET, {"a": RUN, "b": RUN}, by=name), "typ"),
+    (lambda name: front.compare(SET, {"a": RUN, "b": RUN}, missing=name), "emtpy"),
     (lambda name: front.Policy.from_dict({name: {"require": ["recall@5 >= 0.8"]}}), "gat"),
     (lambda name: front.read_run("run.jsonl", format=name), "json-l"),
     (lambda name: front.as_evalset(SET)[name], "q01"),
     (lambda name: front.LiveScorer(SET, bands={name: (None, 1)}, on_alert=print), "emty"),
-    (lambda name: front.LiveScorer(SET, watch=front.Watch(signals=[name]), on_alert=print), "emty"),
-    (lambda name: front.Watch(signals={"empty": name}), "upp"),
-    (lambda name: front.Watch(season=name), "days"),
+    (lambda name: front.LiveScorer(SET, watch=krag_eval_monitor.Watch(signals=[name]), on_alert=print), "emty"),
+    (lambda name: krag_eval_monitor.Watch(signals={"empty": name}), "upp"),
+    (lambda name: krag_eval_monitor.Watch(season=name), "days"),
     (lambda name: RESULT[name], "Recal_5"),
     (lambda name: RESULT[name], "hits@5"),
     (lambda name: RESULT.report("page.md", format=name), "mdd"),
@@ -171,6 +174,7 @@ MISSPELLED: list[tuple[Callable[[Any], object], str]] = [
 ]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("call", "wrong"), MISSPELLED, ids=[name for _, name in MISSPELLED])
 def test_a_name_that_is_suggested_is_right(
     call: Callable[[Any], object], wrong: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

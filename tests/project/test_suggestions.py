@@ -14,7 +14,16 @@ from krag_eval import set_limits
 from krag_eval.cli.app import app_of
 from tests.support.command_line import Runner
 from tests.support.suggestion_cases import ALLOWED, CASES, brought_by, canonical, prepare
-from tests.support.suggestions import ROOT, Case, check_case, python_in, suggestions_in, suggestions_of, uncovered
+from tests.support.suggestions import (
+    FOLDERS,
+    ROOT,
+    Case,
+    check_case,
+    python_in,
+    suggestions_in,
+    suggestions_of,
+    uncovered,
+)
 
 SAID: dict[int, str] = {}  # by the place of the case; a second mistake may be told less, or not at all
 
@@ -26,6 +35,7 @@ def said_of(place: int, command: Runner) -> str:
     return SAID[place]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "place",
     [
@@ -45,7 +55,8 @@ def test_every_suggestion_is_copied_by_a_case(command: Runner, tmp_path: Path) -
         os.chdir(tempfile.mkdtemp(dir=tmp_path))
         said.append((case, said_of(place, command)))
         set_limits(row=None)  # which a command of a case changes in this process
-    lacking = uncovered(suggestions_of("krag_eval"), said, ALLOWED)
+    suggested = [one for package in FOLDERS for one in suggestions_of(package)]
+    lacking = uncovered(suggested, said, ALLOWED)
     assert not lacking, "No case in tests/support/suggestion_cases.py copies\n" + "\n".join(lacking)
 
 
@@ -53,6 +64,7 @@ def test_every_suggestion_is_copied_by_a_case(command: Runner, tmp_path: Path) -
 FIELDS = {"gold", "queries", "types", "evalset", "corpus"}
 
 
+@pytest.mark.full
 def test_what_the_command_line_says_is_no_python(command: Runner, tmp_path: Path) -> None:
     """The Python names of the options of each command must not appear, nor anything else that a shell cannot read."""
     commands = get_command(app_of()).commands  # type: ignore[attr-defined]

@@ -13,8 +13,8 @@ import pytest
 
 from examples.compare_retrievers import RERANKED, main, reranker
 from krag_eval import TOKENIZERS
-from krag_eval.cli.demo_data import load_collection
-from krag_eval.retrievers.local import build_retrievers
+from krag_eval_chunkers.demo_data import load_collection
+from krag_eval_chunkers.local import build_retrievers
 from tests.support import reference
 from tests.support.reference import Relation
 from tests.support.walkthrough_cases import ROOT, RememberingEncoder, exit_code, run, write_rows

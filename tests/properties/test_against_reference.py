@@ -27,7 +27,11 @@ Metric = Callable[[Relation, int | None], Value]
 
 
 def evaluated(
-    rels: Sequence[Relation], denominator: Denominator, gain: Gain, k: Sequence[int | None] = CUT_OFFS
+    rels: Sequence[Relation],
+    denominator: Denominator,
+    gain: Gain,
+    k: Sequence[int | None] = CUT_OFFS,
+    relevance_level: float | None = None,
 ) -> EvaluationResult:
     gold, retrieved = zip(*map(documents_for, rels), strict=True)
     return evaluate(
@@ -38,6 +42,7 @@ def evaluated(
         containment="gold_in_retrieved",
         precision_denominator=denominator,
         gain=gain,
+        relevance_level=relevance_level,
     )
 
 
@@ -88,6 +93,34 @@ def test_every_number_equals_the_reference(rels: list[Relation], denominator: De
     assert expected.keys() == result.to_dict().keys()
     assert differences(expected, result.to_dict()) == {}
     assert result.undefined == {key: sum(row[key] is None for row in rows) for key in rows[0]}
+
+
+def without_grades_under(level: float, rel: Relation) -> Relation:
+    """The same query, in which gold documents whose highest grade is lower were judged not relevant."""
+    roots: list[int] = []
+    for column, earlier in enumerate(rel.gold_repeat_of):
+        roots.append(column if earlier is None else roots[earlier])
+    kept = {root for root, grade in zip(roots, rel.grades, strict=True) if grade >= level}
+    return replace(rel, grades=tuple(g if root in kept else 0.0 for root, g in zip(roots, rel.grades, strict=True)))
+
+
+@nothing_may_match
+@both_settings
+@given(rels=st.lists(relations(), min_size=1, max_size=4), level=st.sampled_from([0.5, 1, 1.5, 2, 3]))
+def test_every_level_equals_the_reference_without_lower_grades(
+    rels: list[Relation], level: float, denominator: Denominator, gain: Gain
+) -> None:
+    result = evaluated(rels, denominator, gain, relevance_level=level)
+    metrics = reference_metrics(denominator, gain)
+    graded = metrics.pop("ndcg")
+    for rel, query in zip(rels, result.per_query, strict=True):
+        judged = without_grades_under(level, rel)
+        expected = {
+            key_of(f"{name}(rel={level:g})", k): of(judged, k) for name, of in metrics.items() for k in CUT_OFFS
+        }
+        expected |= {key_of("ndcg", k): graded(rel, k) for k in CUT_OFFS}
+        assert expected.keys() == query.values.keys()
+        assert differences(expected, query.values) == {}
 
 
 @nothing_may_match
@@ -155,6 +188,7 @@ def dcg_by_trying_all(options: list[list[int]], gains: list[float]) -> float:
     return max(best.values())
 
 
+@pytest.mark.sample(2)
 @nothing_may_match
 @both_settings
 @settings(max_examples=settings().max_examples // 2)

@@ -115,6 +115,7 @@ TEXTS = st.lists(st.lists(WORDS, max_size=4), min_size=3, max_size=3).filter(
 )
 
 
+@pytest.mark.sample(3)
 @nothing_may_match
 @pytest.mark.parametrize("method", ["rouge1", "rouge2", "rougeL"])
 @given(
@@ -163,6 +164,7 @@ def test_invariant_3_the_order_of_the_gold_list_changes_not_a_bit(ranking: Ranki
     assert after == before
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in (1, 2))])
 @pytest.mark.parametrize("change", [shuffled, with_a_miss, with_a_repeat])
 def test_invariants_3_to_5_hold_to_the_bit_among_close_grades(

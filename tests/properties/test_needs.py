@@ -127,6 +127,7 @@ def check(cases: tuple[Case, ...], kind: str) -> None:
                 assert same, (case, name, k, found, expected)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
 @pytest.mark.parametrize("kind", ["id", "text", "bare"])
 @pytest.mark.parametrize("n", [300, pytest.param(3_000, marks=pytest.mark.full)])
@@ -137,6 +138,7 @@ def test_needs_equal_brute_force_over_their_alternatives(kind: str, n: int) -> N
         check((*cases[start : start + 500], Case(((("a", "b"), 1.0),), ("b",))), kind)
 
 
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
 def test_the_order_of_needs_alternatives_and_batches_changes_not_a_bit() -> None:
     rng = Random(21)

@@ -33,7 +33,7 @@ def run(name: str, rank: int) -> Run:
 
 
 def test_the_baseline_stands_first_and_everything_else_in_its_order() -> None:
-    report = build_report({"a": run("a", 1), "b": run("b", 2), "c": run("c", 3)}, SET, baseline="b")
+    report = build_report(SET, {"a": run("a", 1), "b": run("b", 2), "c": run("c", 3)}, baseline="b")
     assert [system.name for system in report.systems] == ["b", "a", "c"]
     assert report.comparison is not None
     assert (report.comparison.baseline, report.comparison.systems) == ("b", ("a", "c"))
@@ -46,20 +46,20 @@ def test_the_baseline_stands_first_and_everything_else_in_its_order() -> None:
 
 
 def test_recall_mrr_and_ndcg_at_the_largest_cut_off_decide() -> None:
-    report = build_report({"a": run("a", 1), "b": run("b", 2)}, SET, k=[1, 5])
+    report = build_report(SET, {"a": run("a", 1), "b": run("b", 2)}, k=[1, 5])
     assert report.comparison is not None
     assert report.comparison.keys == ("mrr@5", "recall@5", "ndcg@5")
 
 
 def test_every_value_has_an_interval_and_every_miss_a_cause() -> None:
-    (system,) = build_report({"a": run("a", 4)}, SET, k=3).systems
+    (system,) = build_report(SET, {"a": run("a", 4)}, k=3).systems
     assert system.result.intervals is not None
     assert system.result.intervals.keys() == set(system.result.keys())
     assert system.diagnosis.counts == {"never_retrieved": 11} or system.diagnosis.counts == {"ranked_below_k": 11}
 
 
 def test_slices_follow_the_types_of_the_questions() -> None:
-    slices = build_report({"a": run("a", 1)}, SET).slices
+    slices = build_report(SET, {"a": run("a", 1)}).slices
     assert [(part.field, part.value, len(part.chosen)) for part in slices] == [
         ("type", None, 6),
         ("type", "literal", 6),
@@ -67,28 +67,28 @@ def test_slices_follow_the_types_of_the_questions() -> None:
 
 
 def test_a_comparison_reports_itself_with_its_own_keys_and_slices() -> None:
-    made = compare({"a": run("a", 1), "b": run("b", 2)}, SET, k=1, metrics="recall", by="type")
-    report = build_report(made.results, made.evalset, comparison=made)
+    made = compare(SET, {"a": run("a", 1), "b": run("b", 2)}, k=1, metrics="recall", by="type")
+    report = build_report(made.evalset, made.results, comparison=made)
     assert report.comparison is made
     assert [system.name for system in report.systems] == ["a", "b"]
 
 
 def test_the_causes_of_a_comparison_are_not_looked_for_again() -> None:
-    made = compare({"a": run("a", 1), "b": run("b", 2)}, SET, k=1, metrics="recall")
-    report = build_report(made.results, made.evalset, comparison=made)
+    made = compare(SET, {"a": run("a", 1), "b": run("b", 2)}, k=1, metrics="recall")
+    report = build_report(made.evalset, made.results, comparison=made)
     assert [system.diagnosis for system in report.systems] == [made.diagnoses["a"], made.diagnoses["b"]]
     assert made.diagnoses["b"].counts == {"ranked_below_k": 11}
 
 
 def test_the_comparison_of_other_systems_is_refused() -> None:
-    made = compare({"a": run("a", 1), "b": run("b", 2)}, SET)
+    made = compare(SET, {"a": run("a", 1), "b": run("b", 2)})
     for systems in ({"a": run("a", 1), "c": run("c", 2)}, {"a": run("a", 1), "b": run("b", 2)}):
         with pytest.raises(InvalidInputError, match="`comparison` compares other systems"):
-            build_report(systems, SET, comparison=made)
+            build_report(SET, systems, comparison=made)
 
 
 def test_a_name_turns_nothing_of_the_title_round() -> None:
-    assert build_report({"a\u202eb": run("a", 1), "밀집": run("b", 2)}, SET).title == "ab, 밀집 on faq"
+    assert build_report(SET, {"a\u202eb": run("a", 1), "밀집": run("b", 2)}).title == "ab, 밀집 on faq"
 
 
 def test_a_result_alone_needs_no_set() -> None:
@@ -99,7 +99,7 @@ def test_a_result_alone_needs_no_set() -> None:
 
 def test_without_scipy_the_rest_is_there_and_a_note_says_what_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy", None)
-    report = build_report({"a": run("a", 1), "b": run("b", 2)}, SET)
+    report = build_report(SET, {"a": run("a", 1), "b": run("b", 2)})
     assert report.comparison is None
     assert [system.result.intervals for system in report.systems] == [None, None]
     (note,) = report.notes
@@ -109,7 +109,7 @@ def test_without_scipy_the_rest_is_there_and_a_note_says_what_is_not(monkeypatch
 
 def test_warnings_become_notes() -> None:
     late = Run.of("b", [RunRow.from_dict({"query_id": 1, "retrieved": [{"id": "g1"}]})])
-    report = build_report({"b": late}, SET)
+    report = build_report(SET, {"b": late})
     assert len(report.notes) == 1
     assert "11 of 12 questions have no row" in report.notes[0]
 

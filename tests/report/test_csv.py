@@ -13,10 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from krag_eval import Judgments, evaluate
+from krag_eval import evaluate
 from krag_eval._utils.arrays import FloatArray
+from krag_eval.metrics.judgments import Judgments
 from krag_eval.report import Report, build_report, write_report
-from krag_eval.report.writers import csv_lines, neutralise
+from krag_eval.report.writers import csv_lines
+from krag_eval.tables.sheets import neutralise
 from tests.support import table_cases as cases
 
 
@@ -62,14 +64,14 @@ def test_several_values_of_a_field_stand_in_one_cell() -> None:
     questions = cases.evalset(
         [{"id": i, "question": "?", "gold": [{"id": "g"}], "metadata": {"tags": ["a", "b"][: i + 1]}} for i in range(3)]
     )
-    report = build_report({"a": cases.run("a", [1], questions)}, questions, k=1, by="tags")
+    report = build_report(questions, {"a": cases.run("a", [1], questions)}, k=1, by="tags")
     assert [row["tags"] for row in rows(report)] == ["a", "a; b", "a; b"]
 
 
 def test_a_field_with_the_name_of_another_column_hides_nothing() -> None:
     metadata = {"system": "S", "n_gold": 7, "recall@1": "good", "slice system": "other"}
     questions = cases.evalset([{"id": 1, "question": "?", "gold": [{"id": "g"}], "metadata": metadata}])
-    report = build_report({"a": cases.run("a", [1], questions)}, questions, k=1, by=list(metadata))
+    report = build_report(questions, {"a": cases.run("a", [1], questions)}, k=1, by=list(metadata))
     heading = next(iter(csv.reader(io.StringIO("".join(csv_lines(report)).removeprefix("\ufeff"), newline=""))))
     assert len(set(heading)) == len(heading)
     (row,) = rows(report)

@@ -85,9 +85,3 @@ def test_latex_of_all_pairs_has_letters() -> None:
         r"all & \textbf{1.0000}$^{a}$ \\",
         r"again & \textbf{1.0000}$^{a}$ \\",
     ]
-
-
-def test_latex_of_a_diagnosis_has_the_causes() -> None:
-    lines = diagnose(HALF).to_latex().splitlines()
-    assert lines[4].startswith(r"found & 20 & 50.0 \% & ")
-    assert lines[5].startswith(r"never\_retrieved & 20 & 50.0 \% & ")

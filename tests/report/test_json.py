@@ -13,6 +13,7 @@ from tests.support import table_cases as cases
 from tests.support.report_reading import json_document
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", cases.REPORTS)
 def test_every_report_is_valid_json_without_nan(name: str) -> None:
     report = cases.REPORTS[name]()
@@ -68,7 +69,7 @@ def test_a_query_says_what_became_of_its_gold_documents() -> None:
 def test_gold_documents_of_grade_0_and_repeats_are_told_apart() -> None:
     gold = [{"id": "a"}, {"id": "b", "grade": 0}, {"id": "a"}, {"id": "c"}]
     questions = cases.evalset([{"id": "q", "question": "?", "gold": gold}])
-    report = build_report({"x": cases.run("x", [2], questions)}, questions, k=1)
+    report = build_report(questions, {"x": cases.run("x", [2], questions)}, k=1)
     (query,) = json_document(report)["queries"]
     assert query["systems"]["x"]["gold"] == [
         {"id": "a", "cause": "ranked_below_k", "rank": 2},
@@ -94,7 +95,7 @@ def test_documents_without_an_id_have_none() -> None:
 
 def test_what_json_cannot_hold_becomes_none_or_text() -> None:
     values: dict[str, Any] = {"a": float("inf"), "b": {1: {2}}, "c": [float("nan"), None], "d": "\ud800"}
-    report = build_report({"a": cases.run("a", [1], parameters=values)}, cases.evalset(), k=1)
+    report = build_report(cases.evalset(), {"a": cases.run("a", [1], parameters=values)}, k=1)
     (system,) = json_document(report)["systems"]
     assert system["parameters"] == {"a": None, "b": {"1": "{2}"}, "c": [None, None], "d": "\ud800"}
     "".join(json_lines(report)).encode("utf-8")

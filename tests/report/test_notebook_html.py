@@ -14,7 +14,8 @@ import html5lib
 import pytest
 
 from krag_eval import Scorer, compare, diagnose, evaluate, evaluate_ids, evaluate_stream
-from krag_eval.report import comparison_html, result_html
+from krag_eval.analysis.comparison.tables import comparison_html
+from krag_eval.evaluation.showing import result_html
 from tests.support import table_cases as cases
 from tests.support.marks import nothing_may_match
 from tests.support.report_reading import html_tables
@@ -135,6 +136,7 @@ except krag_eval.MissingDependencyError as error:
 """
 
 
+@pytest.mark.full
 def test_a_notebook_markdown_json_and_csv_need_nothing_but_the_core(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     environment: dict[str, Any] = {**os.environ, "PYTHONPATH": str(root)}

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError, evaluate, evaluate_ids, evaluate_stream
-from krag_eval.report import Cell, Column, Report, Section, Table, build_report, sections_of
+from krag_eval.report import Report, build_report, sections_of
+from krag_eval.tables.model import Cell, Column, Section, Table
 from tests.support import table_cases as cases
 from tests.support.marks import nothing_may_match
 from tests.support.report_reading import row, section, table, texts
@@ -23,6 +24,7 @@ def cells(report: Report) -> Iterator[Cell]:
 ALL = ["overview", "summary", "comparison", "slices", "causes", "negatives", "parameters", "signatures"]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("name", "keys"),
     [
@@ -37,6 +39,7 @@ def test_a_section_is_there_where_it_has_something_to_say(name: str, keys: list[
     assert [section.key for section in sections_of(cases.REPORTS[name]())] == keys
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", cases.REPORTS)
 def test_keys_are_unique_and_every_row_has_a_cell_for_each_column(name: str) -> None:
     sections = sections_of(cases.REPORTS[name]())
@@ -49,6 +52,7 @@ def test_keys_are_unique_and_every_row_has_a_cell_for_each_column(name: str) -> 
         assert not any(character in each.key for character in ' <>"&')
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", cases.REPORTS)
 def test_no_cell_holds_or_says_a_number_that_is_none(name: str) -> None:
     report = cases.REPORTS[name]()

@@ -32,7 +32,7 @@ def test_one_system_has_one_table_of_slices_by_field() -> None:
 def test_questions_without_a_value_in_a_field_are_a_slice_of_their_own() -> None:
     rows = [{"id": i, "question": "?", "gold": [{"id": f"g{i}"}], "type": "x" if i else None} for i in range(3)]
     questions = cases.evalset(rows)
-    report = build_report({"a": cases.run("a", [1], questions)}, questions, k=1)
+    report = build_report(questions, {"a": cases.run("a", [1], questions)}, k=1)
     assert [cells[0].text for cells in section(report, "slices").tables[0].rows] == ["x", "(none)"]
 
 
@@ -107,7 +107,7 @@ def test_latencies_are_those_of_the_calls_that_gave_an_answer() -> None:
 
 def test_a_parameter_of_any_type_is_shown() -> None:
     values = {"a": None, "b": [1, {"c": "한"}], "d": {"e": 1.5, "f": {}}, "g": float("nan"), "h": False, "i": 10**30}
-    report = build_report({"a": replace_parameters(cases.run("a", [1]), values)}, cases.evalset(), k=1)
+    report = build_report(cases.evalset(), {"a": replace_parameters(cases.run("a", [1]), values)}, k=1)
     shown = table(report, "parameters")
     assert texts(shown) == [
         ["a", "-"],

@@ -50,7 +50,7 @@ def test_a_function_whose_code_was_edited_is_refused_until_the_caller_decides(lo
     path = tmp_path / "run.jsonl"
 
     def ask(retriever: Callable[[str], object], **options: Any) -> Run:
-        return run_retriever(retriever, EVALSET, k=1, journal=path, **options)
+        return run_retriever(EVALSET, retriever, k=1, journal=path, **options)
 
     ask(load(FIND % "a").find)
     before = path.read_bytes()

@@ -56,6 +56,7 @@ def is_async(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("k", "depth", "scoring"),
     [
@@ -68,13 +69,14 @@ def is_async(request: pytest.FixtureRequest) -> bool:
     ],
 )
 def test_it_is_the_run_and_its_score(is_async: bool, k: Any, depth: int, scoring: Any) -> None:
-    run = run_retriever(Search(), EVALSET, k=depth, retries=0)
+    run = run_retriever(EVALSET, Search(), k=depth, retries=0)
     expected = evaluate_run(EVALSET, run, k, **scoring)
-    result = called(is_async, Search(), EVALSET, k, retries=0, concurrency=2, **scoring)
+    result = called(is_async, EVALSET, Search(), k, retries=0, concurrency=2, **scoring)
     assert result.to_json() == expected.to_json()
     assert result.errors == {2: "ConnectionError: refused"}
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -95,19 +97,19 @@ def test_what_cannot_be_used_is_refused_before_anything_is_asked(
 ) -> None:
     search = Search()
     with pytest.raises(InvalidInputError) as refused:
-        called(is_async, search, EVALSET, **options)
+        called(is_async, EVALSET, search, **options)
     assert message in str(refused.value)
     assert search.asked == []
 
 
 def test_several_retrievers_are_sent_to_where_they_belong(is_async: bool) -> None:
     with pytest.raises(InvalidInputError, match="Several go to `evaluate_retrievers`"):
-        called(is_async, {"search": Search()}, EVALSET)
+        called(is_async, EVALSET, {"search": Search()})
 
 
 def test_too_many_errors_end_it(is_async: bool) -> None:
     with pytest.raises(RunStoppedError):
-        called(is_async, Search(), EVALSET, retries=0, max_error_rate=0.1)
+        called(is_async, EVALSET, Search(), retries=0, max_error_rate=0.1)
 
 
 def test_it_takes_all_that_the_run_and_its_scoring_take() -> None:

@@ -197,9 +197,9 @@ def test_nothing_in_a_cell_is_evaluated(cell: str, tmp_path: Path, monkeypatch: 
     ("change", "message"),
     [
         ({"doc_id": ["['a']", "['b']"]}, "row 1: `doc_id` has 1 values and `context` has 2. Each passage needs one."),
-        ({"context": ["[1]", "['b', 'c']"]}, "row 0: `context` holds an int. It must be a list of texts."),
+        ({"context": ["[1]", "['b', 'c']"]}, "row 0: `context` must be a list of texts, got"),
         ({"id": ["a", "a"]}, "the id 'a' appears twice"),
-        ({"question": ["why?", 3]}, "row 1: `question` is an int. It must be a string, or left out."),
+        ({"question": ["why?", 3]}, "row 1: `question` must be a string, or left out, got"),
         ({"question": ["why?", None]}, "The question '1' has no text."),
     ],
 )
@@ -216,7 +216,7 @@ def test_a_notebook_that_cannot_be_read_is_refused_by_row_and_column(change: dic
         ({"k": None}, "`k` must be an integer of at least 1, or several, got None"),
         ({"k": (1, None)}, "`k` must be an integer of at least 1, or several, got (1, None)"),
         ({"k": 0}, "`k` must be an integer of at least 1, got 0."),
-        ({"retrievers": [Fixed(places=[0])]}, "`retrievers` is a list. It must be a mapping from names to retrievers."),
+        ({"retrievers": [Fixed(places=[0])]}, "`retrievers` must be a mapping from names to retrievers, got"),
         ({"retrievers": {}}, "There is no retriever."),
         ({"evalset": NOTEBOOK.drop(columns="question")}, "The frame has no column 'question'."),
         ({"level": "page"}, "`level` must be one of 'chunk', 'document', got 'page'."),

@@ -31,7 +31,7 @@ def test_a_journal_is_a_run_file_that_says_how_it_was_made(tmp_path: Path) -> No
     assert (header["k"], header["evalset"], header["fingerprint"]) == (2, "six", EVALSET.fingerprint)
     assert sorted(row["query_id"] for row in rows[1:]) == EVALSET.ids
     assert all(len(row["crc"]) == 8 for row in rows)
-    read = read_run(path, EVALSET)
+    read = read_run(path, evalset=EVALSET)
     assert documents(read) == documents(made)
     assert [read.rows[q].seconds for q in EVALSET.ids] == [row.seconds for row in made.rows.values()]
     assert (read.parameters, read.recorded) == (made.parameters, made.recorded)
@@ -145,7 +145,7 @@ def test_each_row_is_one_write_and_all_of_them_are_synced_before_the_end(
 
 def test_a_recorder_counts_what_failed_now_and_what_is_asked_again(tmp_path: Path) -> None:
     def counts(search: Search) -> tuple[object, ...]:
-        plan = plan_run(search, EVALSET, k=2, retries=0, journal=tmp_path / "run.jsonl", progress=False)
+        plan = plan_run(EVALSET, search, k=2, retries=0, journal=tmp_path / "run.jsonl", progress=False)
         recorder = plan.carry_out()
         assert recorder.is_comparable
         asked = (recorder.n_asked, recorder.n_done)

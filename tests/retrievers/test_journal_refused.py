@@ -76,6 +76,7 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("damage", "message"), DAMAGES.values(), ids=DAMAGES)
 def test_damage_is_refused_by_its_place_and_the_file_left_as_it_is(
     tmp_path: Path, whole: bytes, damage: Callable[[bytes], bytes], message: str
@@ -115,7 +116,7 @@ def test_a_journal_of_another_evaluation_set_is_refused(tmp_path: Path, whole: b
     with pytest.raises(
         InvalidInputError, match=r"evaluation set 'six' with fingerprint \w+ in the journal, 'six, mended' with"
     ):
-        run_retriever(Search(), other, k=2, name="bm25", parameters=PARAMETERS, journal=path)
+        run_retriever(other, Search(), k=2, name="bm25", parameters=PARAMETERS, journal=path)
     assert path.read_bytes() == whole
 
 
@@ -138,7 +139,7 @@ def test_a_second_writer_is_refused(tmp_path: Path) -> None:
         refusals.append(str(refused.value))
         return ["a"]
 
-    run_retriever(search, EVALSET, k=2, name="bm25", parameters=PARAMETERS, journal=path)
+    run_retriever(EVALSET, search, k=2, name="bm25", parameters=PARAMETERS, journal=path)
     assert set(refusals) == {f"{path}: another run is writing to it. Wait until it is done, or give another path."}
     assert sorted(query_ids(path)) == EVALSET.ids
 

@@ -6,12 +6,8 @@ from typing import Any
 
 import pytest
 
-from krag_eval import (
-    InvalidInputError,
-    LiveScorer,
-    QueryResult,
-    evaluate,
-)
+from krag_eval import InvalidInputError, LiveScorer, evaluate
+from krag_eval.evaluation.results import QueryResult
 from tests.support.live_cases import GOLD, RETRIEVED, Recorder, retrieve, scored
 
 

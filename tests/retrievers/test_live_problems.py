@@ -32,6 +32,7 @@ def test_a_retriever_that_raised_counts_as_nothing_retrieved() -> None:
     assert list(scorer.problems) == ["the retriever raised: TimeoutError"] * 2
 
 
+@pytest.mark.full
 def test_a_result_names_every_query_that_failed_and_says_of_the_first_thousand_why() -> None:
     scorer = LiveScorer(GOLD, match_method="id", k=1, metrics="recall")
     for number in range(1200):

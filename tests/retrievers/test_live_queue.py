@@ -65,6 +65,7 @@ def test_retrievals_from_many_threads_are_all_scored_once() -> None:
     assert len(recorder.scored) == 400
 
 
+@pytest.mark.full
 def test_a_scorer_that_is_forgotten_is_collected_when_its_thread_has_nothing_to_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -182,10 +183,12 @@ def run_program(program: str) -> str:
     return done.stdout
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="need os.fork, which this system lacks")
 def test_a_forked_process_starts_anew_and_its_parent_goes_on() -> None:
     assert run_program(FORKED) == "0 2 2\n"
 
 
+@pytest.mark.full
 def test_a_process_that_ends_scores_and_flushes_what_waits() -> None:
     assert run_program(ENDING) == "scored q\nscored r\nflushed True\n"

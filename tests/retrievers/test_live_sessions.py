@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from krag_eval import Document, EvalSet, LiveScorer, RetrievalSink, ScoredSession, Stage, evaluate_run
+from krag_eval import Document, EvalSet, LiveScorer, RetrievalSink, evaluate_run
+from krag_eval.datasets.sessions import Stage
+from krag_eval.retrievers.live.sinks import ScoredSession
 from tests.support.live_cases import retrieve
 
 EVALSET = EvalSet(

@@ -33,7 +33,7 @@ def retrieve(question: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(("metadata", "kept"), [("all", METADATA), ("ids", IDS), ("none", {})])
 def test_what_is_kept(metadata: str, kept: dict[str, Any], tmp_path: Path) -> None:
-    run = run_retriever(retrieve, EVALSET, k=1, metadata=metadata, journal=tmp_path / "run.jsonl")
+    run = run_retriever(EVALSET, retrieve, k=1, metadata=metadata, journal=tmp_path / "run.jsonl")
     assert run.rows["q1"].retrieved[0].metadata == kept
     again = read_run(tmp_path / "run.jsonl")
     assert again.rows["q1"].retrieved == run.rows["q1"].retrieved
@@ -41,10 +41,10 @@ def test_what_is_kept(metadata: str, kept: dict[str, Any], tmp_path: Path) -> No
 
 
 def test_ids_of_documents_and_keys_are_scored_with_ids_alone() -> None:
-    run = run_retriever(retrieve, EVALSET, k=1, metadata="ids")
+    run = run_retriever(EVALSET, retrieve, k=1, metadata="ids")
     assert evaluate_run(EVALSET, run, k=1, id_key="chunkId")["recall@1"] == 1
     assert evaluate_run(EVALSET, run, k=1, level="document")["recall@1"] == 1
-    result = evaluate_retriever(retrieve, EVALSET, k=1, metadata="ids", id_key="chunkId", metrics="mrr")
+    result = evaluate_retriever(EVALSET, retrieve, k=1, metadata="ids", id_key="chunkId", metrics="mrr")
     assert result["mrr@1"] == 1
 
 
@@ -59,7 +59,7 @@ def test_ids_of_documents_and_keys_are_scored_with_ids_alone() -> None:
 def test_a_run_without_the_ids_says_how_to_get_them(
     metadata: str, settings: dict[str, str], key: str, tmp_path: Path
 ) -> None:
-    run_retriever(retrieve, EVALSET, k=1, metadata=metadata, journal=tmp_path / "run.jsonl", name="bm25")
+    run_retriever(EVALSET, retrieve, k=1, metadata=metadata, journal=tmp_path / "run.jsonl", name="bm25")
     run = read_run(tmp_path / "run.jsonl")
     told = f"The run 'bm25' was recorded with metadata='{metadata}', and none of its documents has the key '{key}'"
     with pytest.raises(InvalidInputError, match=told) as error:
@@ -68,7 +68,7 @@ def test_a_run_without_the_ids_says_how_to_get_them(
 
 
 def test_a_document_of_which_nothing_is_left_is_an_error_of_its_question() -> None:
-    run = run_retriever(lambda question: [{"metadata": {"start_char_idx": 7}}], EVALSET, k=1, metadata="ids", retries=0)
+    run = run_retriever(EVALSET, lambda question: [{"metadata": {"start_char_idx": 7}}], k=1, metadata="ids", retries=0)
     assert (
         "`retrieved[0]`: the document has neither an id nor a text, and metadata='ids' drops the rest"
         in run.errors["q1"]
@@ -76,14 +76,14 @@ def test_a_document_of_which_nothing_is_left_is_an_error_of_its_question() -> No
 
 
 def test_a_journal_is_not_resumed_with_other_metadata(tmp_path: Path) -> None:
-    run_retriever(retrieve, EVALSET, k=1, metadata="ids", journal=tmp_path / "run.jsonl")
+    run_retriever(EVALSET, retrieve, k=1, metadata="ids", journal=tmp_path / "run.jsonl")
     with pytest.raises(InvalidInputError, match="another run: metadata 'ids' in the journal, 'all' now"):
-        run_retriever(retrieve, EVALSET, k=1, journal=tmp_path / "run.jsonl")
+        run_retriever(EVALSET, retrieve, k=1, journal=tmp_path / "run.jsonl")
 
 
 def test_another_word_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="`metadata` must be one of 'none', 'ids', 'all', got 'id'"):
-        run_retriever(retrieve, EVALSET, k=1, metadata="id")
+        run_retriever(EVALSET, retrieve, k=1, metadata="id")
 
 
 def test_the_command_keeps_what_it_is_told(command: Runner, tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_metadata_lose_their_credentials_and_keep_everything_else() -> None:
         "x": None,
     }
     run = run_retriever(
-        lambda question: [{"id": "c1", "metadata": found}, {"id": "c2", "metadata": METADATA}], EVALSET, k=2
+        EVALSET, lambda question: [{"id": "c1", "metadata": found}, {"id": "c2", "metadata": METADATA}], k=2
     )
     first, second = run.rows["q1"].retrieved
     kept = {"source": "https://docs.example/a?n=1", "tags": ["a", {"password": "[key]"}], "n": 1.5, "x": None}

@@ -47,12 +47,13 @@ RETRIEVERS = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("retriever", RETRIEVERS.values(), ids=RETRIEVERS)
-def test_every_kind_of_function_is_asked_every_question(retriever: object) -> None:
-    run = run_retriever(retriever, EVALSET, k=1)
+def test_every_kind_of_function_is_asked_every_question(retriever: Any) -> None:
+    run = run_retriever(EVALSET, retriever, k=1)
     assert ids(run) == {f"q{n}": [f"c{n}"] for n in range(3)}
     assert run.errors == {}
-    assert asyncio.run(arun_retriever(retriever, EVALSET, k=1)).errors == {}
+    assert asyncio.run(arun_retriever(EVALSET, retriever, k=1)).errors == {}
 
 
 def test_a_langchain_retriever_is_invoked_and_not_changed() -> None:
@@ -65,10 +66,10 @@ def test_a_langchain_retriever_is_invoked_and_not_changed() -> None:
     store.add_documents([LangChainDocument(f"text {n}", metadata=metadata, id=f"c{n}") for n in range(5)])
     retriever = store.as_retriever(search_kwargs={"k": 4})
     for run in (
-        run_retriever(retriever, EVALSET, k=2),
-        asyncio.run(arun_retriever(retriever, EVALSET, k=2)),
-        run_retriever(retriever.ainvoke, EVALSET, k=2),
-        run_retriever(retriever | (lambda documents: documents[:3]), EVALSET, k=2, name="VectorStoreRetriever"),
+        run_retriever(EVALSET, retriever, k=2),
+        asyncio.run(arun_retriever(EVALSET, retriever, k=2)),
+        run_retriever(EVALSET, retriever.ainvoke, k=2),
+        run_retriever(EVALSET, retriever | (lambda documents: documents[:3]), k=2, name="VectorStoreRetriever"),
     ):
         assert run.name == "VectorStoreRetriever"
         assert run.errors == {}
@@ -83,7 +84,7 @@ def test_a_langchain_retriever_is_invoked_and_not_changed() -> None:
 def test_a_langchain_lambda_around_an_async_function_is_awaited() -> None:
     from langchain_core.runnables import RunnableLambda
 
-    assert ids(run_retriever(RunnableLambda(search_later), EVALSET, k=2)) == FOUND
+    assert ids(run_retriever(EVALSET, RunnableLambda(search_later), k=2)) == FOUND
 
 
 def test_a_langchain_retriever_without_async_code_of_its_own_is_called_in_a_thread_even_on_a_running_loop() -> None:
@@ -97,7 +98,7 @@ def test_a_langchain_retriever_without_async_code_of_its_own_is_called_in_a_thre
         ) -> list[LangChainDocument]:
             return [LangChainDocument(threading.current_thread().name)]
 
-    run = asyncio.run(arun_retriever(Plain(), EVALSET, k=1))
+    run = asyncio.run(arun_retriever(EVALSET, Plain(), k=1))
     assert {row.retrieved[0].text for row in run.rows.values()} == {"krag-eval-call"}
 
 
@@ -112,15 +113,15 @@ def test_a_llama_index_retriever_is_asked_and_the_document_of_a_chunk_is_kept() 
             return [NodeWithScore(node=node, score=0.25)]
 
     for run in (
-        run_retriever(Nodes(), EVALSET, k=5),
-        asyncio.run(arun_retriever(Nodes(), EVALSET, k=5)),
-        run_retriever(Nodes().aretrieve, EVALSET, k=5),
+        run_retriever(EVALSET, Nodes(), k=5),
+        asyncio.run(arun_retriever(EVALSET, Nodes(), k=5)),
+        run_retriever(EVALSET, Nodes().aretrieve, k=5),
     ):
         assert run.rows["q1"].retrieved == (
             Document(id="c1", text="question 1", score=0.25, metadata={"page": 3, "doc_id": "manual"}),
         )
         assert run.name == "Nodes"
-    assert run_retriever(Nodes(), EVALSET, k=5).recorded["versions"]["llama-index-core"]
+    assert run_retriever(EVALSET, Nodes(), k=5).recorded["versions"]["llama-index-core"]
 
 
 def test_a_haystack_retriever_and_a_pipeline_are_run() -> None:
@@ -142,15 +143,15 @@ def test_a_haystack_retriever_and_a_pipeline_are_run() -> None:
     pipeline.connect("bm25", "join")
     pipeline.connect("again", "join")
     for asked in (retriever, pipeline, lambda question: pipeline.run({"query": question})):
-        run = run_retriever(asked, EVALSET, k=1, concurrency=1)
+        run = run_retriever(EVALSET, asked, k=1, concurrency=1)
         assert ids(run) == {f"q{n}": [f"c{n}"] for n in range(3)}
         assert run.rows["q2"].retrieved[0].metadata == {"doc_id": "manual"}
-    assert ids(asyncio.run(arun_retriever(retriever, EVALSET, k=1))) == {f"q{n}": [f"c{n}"] for n in range(3)}
+    assert ids(asyncio.run(arun_retriever(EVALSET, retriever, k=1))) == {f"q{n}": [f"c{n}"] for n in range(3)}
     assert retriever.top_k == 10
 
 
 def test_strings_are_texts_and_pairs_have_scores() -> None:
-    run = run_retriever(lambda question: ["a text", ("another", 0.25), ("bad score", float("nan"))], EVALSET, k=3)
+    run = run_retriever(EVALSET, lambda question: ["a text", ("another", 0.25), ("bad score", float("nan"))], k=3)
     assert run.rows["q0"].retrieved == (
         Document(text="a text"),
         Document(id="another", text="another", score=0.25),  # the method of matching decides which of the two it is
@@ -165,7 +166,7 @@ def test_documents_are_copied_so_that_the_application_may_go_on_with_its_own() -
         shared["metadata"]["nested"]["seen"] += 1  # type: ignore[index]
         return [shared]
 
-    run = run_retriever(search_and_count, EVALSET, k=1, concurrency=1)
+    run = run_retriever(EVALSET, search_and_count, k=1, concurrency=1)
     assert [row.retrieved[0].metadata for row in run.rows.values()] == [{"nested": {"seen": n}} for n in (1, 2, 3)]
 
 
@@ -182,6 +183,7 @@ NOT_RANKINGS: dict[str, tuple[Callable[[str], object], str]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("retriever", "message"), NOT_RANKINGS.values(), ids=NOT_RANKINGS)
 def test_an_answer_that_is_no_ranking_is_the_error_of_its_question_and_not_asked_for_again(
     retriever: Callable[[str], object], message: str
@@ -192,7 +194,7 @@ def test_an_answer_that_is_no_ranking_is_the_error_of_its_question_and_not_asked
         calls.append(question)
         return retriever(question)
 
-    run = run_retriever(count, EVALSET, k=5)
+    run = run_retriever(EVALSET, count, k=5)
     assert sorted(calls) == EVALSET.texts
     assert all(error.startswith("InvalidInputError: ") and message in error for error in run.errors.values())
     assert list(run.errors) == EVALSET.ids
@@ -208,13 +210,13 @@ def test_an_answer_that_is_no_ranking_is_the_error_of_its_question_and_not_asked
         (CalledLater(), "CalledLater", f"{search.__module__}.CalledLater"),
     ],
 )
-def test_a_run_is_called_like_its_retriever(retriever: object, name: str, path: str) -> None:
-    run = run_retriever(retriever, [], k=1)
+def test_a_run_is_called_like_its_retriever(retriever: Any, name: str, path: str) -> None:
+    run = run_retriever([], retriever, k=1)
     assert (run.name, run.recorded["retriever"]) == (name, path)
 
 
 def test_what_is_recorded_of_a_run() -> None:
-    run = run_retriever(search, EVALSET, k=4, parameters={"chunk_size": 500, "model": Path("a/b")}, timeout=9)
+    run = run_retriever(EVALSET, search, k=4, parameters={"chunk_size": 500, "model": Path("a/b")}, timeout=9)
     assert run.parameters == {"chunk_size": 500, "model": "a/b"}
     recorded = dict(run.recorded)
     assert recorded.pop("time").endswith("+00:00")

@@ -19,14 +19,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "k": ({"k": 0}, "`k` must be an integer of at least 1, got 0."),
     "concurrency": ({"concurrency": True}, "`concurrency` must be an integer of at least 1, got True."),
-    "timeout": ({"timeout": 0}, "`timeout` must be a number of seconds, more than 0, got 0."),
+    "timeout": ({"timeout": 0}, "`timeout` must be a number above 0, got 0. It is in seconds."),
     "retries": ({"retries": -1}, "`retries` must be an integer of at least"),
-    "backoff": ({"backoff": float("nan")}, "`backoff` must be a number of seconds, at least 0, got nan."),
+    "backoff": ({"backoff": float("nan")}, "`backoff` must be a number of at least 0, got nan. It is in seconds."),
     "retry_on": ({"retry_on": "429"}, "`retry_on` must be an exception type, a tuple of these, or a function, got"),
     "journal": ({"journal": True}, "`journal` must be the path of a file, or None, got True."),
     "max_error_rate": ({"max_error_rate": 20}, "`max_error_rate` must be a number from 0 to 1, got 20."),
     "progress": ({"progress": "yes"}, "`progress` must be True, False or a function, got 'yes'."),
-    "parameters": ({"parameters": [1]}, "`parameters` is a list. It must be a mapping"),
+    "parameters": ({"parameters": [1]}, "`parameters` must be a mapping"),
     "name": ({"name": ""}, "`name` must be a string that is not empty, got ''."),
     "an evaluation set": ({"evalset": "faq.jsonl"}, "must be an EvalSet"),
     "a question without text": (
@@ -48,6 +48,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("arguments", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_used_is_refused_before_anything_is_asked(arguments: dict[str, Any], message: str) -> None:
     given: dict[str, Any] = {"retriever": search, "evalset": EVALSET, "k": 1} | arguments
@@ -68,7 +69,7 @@ def test_what_cannot_be_used_is_refused_before_anything_is_asked(arguments: dict
 def test_a_wrong_name_is_answered_with_the_right_one(options: dict[str, Any], message: str) -> None:
     for retriever in (search, {"search": search}):
         with pytest.raises(InvalidInputError) as refused:
-            run_retriever(retriever, EVALSET, **options)
+            run_retriever(EVALSET, retriever, **options)
         assert message in str(refused.value)
 
 
@@ -78,7 +79,7 @@ def test_a_haystack_component_that_wants_an_embedding_is_refused() -> None:
             return {"documents": []}
 
     with pytest.raises(InvalidInputError, match="`run` of an Embedding takes no `query`"):
-        run_retriever(Embedding(), EVALSET, k=1)
+        run_retriever(EVALSET, Embedding(), k=1)
 
 
 def test_a_plan_calls_the_sync_method_of_a_retriever_that_has_both() -> None:
@@ -89,5 +90,5 @@ def test_a_plan_calls_the_sync_method_of_a_retriever_that_has_both() -> None:
         async def ainvoke(self, question: str) -> list[str]:
             return [question]
 
-    assert not plan_run(Both(), EVALSET, k=1).caller.is_async
-    assert plan_run(Both(), EVALSET, k=1, prefer_async=True).caller.is_async
+    assert not plan_run(EVALSET, Both(), k=1).caller.is_async
+    assert plan_run(EVALSET, Both(), k=1, prefer_async=True).caller.is_async

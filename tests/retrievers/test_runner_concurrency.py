@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from krag_eval import read_run
-from krag_eval._utils.progress import RunProgress, TerminalLine
+from krag_eval import RunProgress, read_run
+from krag_eval._utils.progress import TerminalLine
 from krag_eval.datasets import Run
 from krag_eval.datasets.run import Latency
 from krag_eval.retrievers.runner import arun_retriever, run_retriever
@@ -44,7 +44,7 @@ def test_no_more_questions_are_under_way_than_asked_for_and_no_more_are_taken(is
         enter(-1)
         return search(question)
 
-    run = run_retriever(later if is_async else plain, many(200), k=1, concurrency=7)
+    run = run_retriever(many(200), later if is_async else plain, k=1, concurrency=7)
     assert (len(run), most) == (200, 7)
     assert tasks <= 7 + 1
 
@@ -57,7 +57,7 @@ def test_an_async_retriever_that_never_waits_does_not_keep_others_from_the_loop(
 
     async def both() -> int:
         ticks = 0
-        run = asyncio.create_task(arun_retriever(never_waits, many(160), k=1, concurrency=1))
+        run = asyncio.create_task(arun_retriever(many(160), never_waits, k=1, concurrency=1))
         while not run.done():
             ticks += 1
             await asyncio.sleep(0)
@@ -68,7 +68,7 @@ def test_an_async_retriever_that_never_waits_does_not_keep_others_from_the_loop(
 
 def test_it_works_inside_a_running_loop_as_in_a_notebook() -> None:
     async def cell() -> tuple[Run, Run]:
-        return run_retriever(search_later, EVALSET, k=2), run_retriever(search, EVALSET, k=2)
+        return run_retriever(EVALSET, search_later, k=2), run_retriever(EVALSET, search, k=2)
 
     assert [ids(run) for run in asyncio.run(cell())] == [FOUND, FOUND]
 
@@ -81,7 +81,7 @@ def test_the_twin_runs_on_the_loop_that_is_running() -> None:
         return search(question)
 
     async def here() -> asyncio.AbstractEventLoop:
-        await arun_retriever(on_which, EVALSET, k=1)
+        await arun_retriever(EVALSET, on_which, k=1)
         return asyncio.get_running_loop()
 
     assert [asyncio.run(here())] * 3 == loops
@@ -101,7 +101,7 @@ def test_a_cancelled_run_leaves_its_journal_to_be_resumed(tmp_path: Path) -> Non
             if progress.done == 2:
                 told.set()
 
-        run = asyncio.create_task(arun_retriever(search_some, EVALSET, k=1, name="x", journal=journal, progress=tell))
+        run = asyncio.create_task(arun_retriever(EVALSET, search_some, k=1, name="x", journal=journal, progress=tell))
         await told.wait()
         run.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -109,7 +109,7 @@ def test_a_cancelled_run_leaves_its_journal_to_be_resumed(tmp_path: Path) -> Non
 
     asyncio.run(cancel())
     assert list(read_run(journal).rows) == ["q0", "q1"]
-    assert len(run_retriever(search, EVALSET, k=1, name="x", journal=journal)) == 3
+    assert len(run_retriever(EVALSET, search, k=1, name="x", journal=journal)) == 3
 
 
 def test_context_variables_reach_the_retriever() -> None:
@@ -120,15 +120,16 @@ def test_context_variables_reach_the_retriever() -> None:
 
     tenant.set("us")
     for retriever in (lambda question: [tenant.get()], later):
-        assert run_retriever(retriever, EVALSET, k=1).rows["q0"].retrieved[0].text == "us"
+        assert run_retriever(EVALSET, retriever, k=1).rows["q0"].retrieved[0].text == "us"
 
 
+@pytest.mark.full
 def test_latency_is_measured_around_the_call_alone() -> None:
     def slow(question: str) -> list[dict[str, Any]]:
         time.sleep(0.02)
         return search(question)
 
-    run = run_retriever(slow, many(100), k=1, concurrency=2)
+    run = run_retriever(many(100), slow, k=1, concurrency=2)
     seconds = [row.seconds or 0.0 for row in run.rows.values()]
     assert min(seconds) >= 0.02
     assert max(seconds) < 1  # the last one waited that long for a slot
@@ -155,7 +156,7 @@ def test_calls_that_failed_are_left_out_of_the_latency() -> None:
             raise ValueError
         return ["a"]
 
-    run = run_retriever(fail_but_once, EVALSET, k=1, retries=0)
+    run = run_retriever(EVALSET, fail_but_once, k=1, retries=0)
     assert run.latency is not None
     assert run.latency.n == 1
     assert all(row.seconds is not None for row in run.rows.values())
@@ -163,8 +164,8 @@ def test_calls_that_failed_are_left_out_of_the_latency() -> None:
 
 def test_several_retrievers_run_one_after_the_other_and_have_journals_of_their_own(tmp_path: Path) -> None:
     runs = run_retriever(
-        {"bm25": search, "dense/1": search_later},
         EVALSET,
+        {"bm25": search, "dense/1": search_later},
         k=1,
         journal=tmp_path / "runs",
         parameters={"bm25": {"chunk_size": 500}},
@@ -175,12 +176,12 @@ def test_several_retrievers_run_one_after_the_other_and_have_journals_of_their_o
     ]
     assert [run.parameters for run in runs.values()] == [{"chunk_size": 500}, {}]
     assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["bm25.jsonl", "dense_1.jsonl"]
-    assert list(asyncio.run(arun_retriever({"bm25": search}, EVALSET, k=1))) == ["bm25"]
+    assert list(asyncio.run(arun_retriever(EVALSET, {"bm25": search}, k=1))) == ["bm25"]
 
 
 def test_progress_is_told_after_every_row() -> None:
     told: list[RunProgress] = []
-    run_retriever(Unlucky(1, ValueError("no")), EVALSET, k=1, retries=0, concurrency=1, name="x", progress=told.append)
+    run_retriever(EVALSET, Unlucky(1, ValueError("no")), k=1, retries=0, concurrency=1, name="x", progress=told.append)
     assert [(p.done, p.errors, p.is_over) for p in told] == [(0, 0, 0), (1, 1, 0), (2, 2, 0), (3, 3, 0), (3, 3, 1)]
     assert {(p.name, p.total) for p in told} == {("x", 3)}
     assert told[0].rate is told[0].seconds_left is None
@@ -189,7 +190,7 @@ def test_progress_is_told_after_every_row() -> None:
 
 
 def test_nothing_is_shown_where_stderr_is_no_terminal(capfd: pytest.CaptureFixture[str]) -> None:
-    run_retriever(search, EVALSET, k=1)
+    run_retriever(EVALSET, search, k=1)
     assert capfd.readouterr() == ("", "")
 
 

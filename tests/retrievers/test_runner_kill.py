@@ -45,7 +45,7 @@ CHILD = textwrap.dedent(
         texts = ["Parcels take two days.", "Refunds arrive within three working days.", "환불은 사흘 걸립니다."]
         return [{"id": f"c{(number + place) % 7}", "text": texts[(number + place) % 3]} for place in range(5)]
 
-    run_retriever(search, rows, k=4, name="bm25", retries=0, journal=journal, concurrency=int(concurrency),
+    run_retriever(rows, search, k=4, name="bm25", retries=0, journal=journal, concurrency=int(concurrency),
                   retry_errors=False)
     """
 )
@@ -93,7 +93,7 @@ def test_a_run_killed_at_twenty_moments_loses_no_row_and_has_none_twice(tmp_path
     rows = [row["query_id"] for _, row in read_journal_rows(journal) if RUN_HEADER not in row]
     assert sorted(rows) == sorted(row["id"] for row in ROWS)
     evalset = EvalSet(ROWS)
-    killed, whole_run = read_run(journal, evalset), read_run(undisturbed, evalset)
+    killed, whole_run = read_run(journal, evalset=evalset), read_run(undisturbed, evalset=evalset)
     assert killed.errors == whole_run.errors
     assert len(killed.errors) == N_QUESTIONS // 50
     for method in ("id", ["id", "rougeL"]):

@@ -184,7 +184,7 @@ BOMBS: dict[str, tuple[str, Callable[[Path], object], str, str]] = {
     ),
     "xlsx, packed spaces": (
         "x.xlsx",
-        workbook(END, END + b" " * 400 * MB),
+        lambda path: workbook(END, END + b" " * 400 * MB)(path),
         READ,
         r"to 400 MB, too much for a workbook.* set_limits\(file=",
     ),

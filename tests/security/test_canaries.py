@@ -12,7 +12,8 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
-from krag_eval import LiveScorer, RetrievalSink, ScoredRetrieval, evaluate_run, read_evalset, read_run, run_retriever
+from krag_eval import LiveScorer, RetrievalSink, evaluate_run, read_evalset, read_run, run_retriever
+from krag_eval.retrievers.live.sinks import ScoredRetrieval
 from krag_eval_langchain import RetrievalScoringHandler
 from tests.support.bench_cases import EVALSET
 from tests.support.command_line import Runner
@@ -120,8 +121,8 @@ def test_no_command_prints_or_writes_one(
 
 def test_nothing_that_the_library_returns_shows_one(module: dict[str, Any], tmp_path: Path) -> None:
     evalset = read_evalset(tmp_path / "set.jsonl")
-    run = run_retriever(module["search"], evalset, k=3, retries=0, journal=tmp_path / "run.jsonl")
-    again = read_run(tmp_path / "run.jsonl", evalset)
+    run = run_retriever(evalset, module["search"], k=3, retries=0, journal=tmp_path / "run.jsonl")
+    again = read_run(tmp_path / "run.jsonl", evalset=evalset)
     result = evaluate_run(evalset, run, k=3)
     shown = [run, run.errors, run.rows, run.recorded, again, again.rows, result, result.errors, *result.per_query]
     assert leaks("".join(map(repr, shown)) + result.to_json()) == []

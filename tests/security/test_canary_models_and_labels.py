@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from krag_eval import Run, RunRow, write_queue
-from krag_eval.analysis.label_audit.audit import audit_labels
-from krag_eval.llm import NoAnswerError, as_language_model
-from krag_eval.llm.context_judge.judge import judge_contexts
+from krag_eval import Run, RunRow
+from krag_eval_labels import write_queue
+from krag_eval_labels.audit import audit_labels
+from krag_eval_llm import NoAnswerError, as_language_model
+from krag_eval_llm.context_judge.judge import judge_contexts
 from tests.support.generation_cases import generate
 from tests.support.language_model_cases import scripted
 from tests.support.secret_shapes import SHAPES, leaked
@@ -46,6 +47,7 @@ def in_files(folder: Path) -> list[str]:
     return leaked("".join(path.read_bytes().decode("utf-8", "replace") for path in folder.rglob("*") if path.is_file()))
 
 
+@pytest.mark.full
 def test_no_message_of_a_model_shows_one() -> None:
     for text in TEXTS:
         said: list[str | Exception] = [] if "{" in text else [f"I cannot. {text}"]  # JSON would be an answer
@@ -73,6 +75,7 @@ def test_generated_questions_and_their_journal_show_none(
     assert in_files(tmp_path) == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("model", [failing, talking])
 def test_judged_contexts_and_their_cache_show_none(
     model: Callable[[], Callable[[str], str]], caplog: pytest.LogCaptureFixture

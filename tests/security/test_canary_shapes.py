@@ -43,6 +43,7 @@ TEXTS = [text for text, _ in SHAPES.values()]
 # How values of the environment come out that look like nothing: `{}` is a password of letters, in other words.
 PASSWORD = 'correct horse "battery" staple'
 EVALSET = [{"id": f"q{n}", "question": f"Question {n}?", "gold_chunk_ids": ["c1"]} for n in range(len(NAMES))]
+in_steps = pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.full)])
 MODULE = """
 import os
 from tests.support.secret_shapes import SHAPES
@@ -94,6 +95,7 @@ def test_there_are_more_than_a_hundred_and_each_would_be_seen() -> None:
     assert all(len(value) >= 16 for _, value in SHAPES.values())
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", NAMES)
 def test_each_is_taken_out_of_a_text_and_nothing_more_the_second_time(name: str) -> None:
     text, value = SHAPES[name]
@@ -104,6 +106,7 @@ def test_each_is_taken_out_of_a_text_and_nothing_more_the_second_time(name: str)
     assert describe_error(ValueError(text)) == f"ValueError: {Redactor()(' '.join(redacted.split()))}"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("around", ["{}", "Lamps\n{}", "docs/{}/a.pdf", "see {}, part 3", "Лампы {} 등불"])
 def test_the_glance_at_metadata_misses_none_that_is_taken_out(around: str) -> None:
     redactor = Redactor()
@@ -169,28 +172,30 @@ def namespace() -> dict[str, Any]:
     return made
 
 
+@in_steps
 @nothing_may_match
-def test_nothing_that_the_library_returns_pickles_or_shows_has_one(tmp_path: Path) -> None:
-    module = namespace()
+def test_nothing_that_the_library_returns_pickles_or_shows_has_one(tmp_path: Path, step: int) -> None:
+    module, evalset = namespace(), EVALSET[::step]
     parameters = {**dict(zip(NAMES, TEXTS, strict=True)), "deep": {"password": PASSWORD, "list": TEXTS}, "pin": 5}
     runs = {
         name: run_retriever(
-            module[name], EVALSET, k=3, retries=0, journal=tmp_path / f"{name}.jsonl", parameters=parameters
+            evalset, module[name], k=3, retries=0, journal=tmp_path / f"{name}.jsonl", parameters=parameters
         )
         for name in ("raises", "returns")
     }
     again = [read_run(tmp_path / f"{name}.jsonl") for name in runs]
-    results = {name: evaluate_run(EVALSET, run, k=3) for name, run in runs.items()}
+    results = {name: evaluate_run(evalset, run, k=3) for name, run in runs.items()}
     objects = [*runs.values(), *again, *(run.rows for run in again), *results.values()]
     texts = [*map(repr, objects), *(result.to_json() for result in results.values())]
     texts += [result._repr_html_() for result in results.values()]
-    texts += [repr(build_report(results, EVALSET))]
+    texts += [repr(build_report(evalset, results))]
     assert shown("\n".join(texts)) == []
     assert shown(pickle.dumps([*runs.values(), *again]).decode("latin-1")) == []
     assert shown_in_files(tmp_path) == {}
     assert again[1].parameters["pin"] == 5
 
 
+@pytest.mark.full
 @nothing_may_match
 def test_runs_of_other_programs_show_none() -> None:
     rows = [RunRow(query_id=f"q{n}", error=text) for n, text in enumerate(TEXTS)]
@@ -200,9 +205,10 @@ def test_runs_of_other_programs_show_none() -> None:
     assert shown(repr([run, read, result.errors, result.to_json()])) == []
 
 
+@in_steps
 @nothing_may_match
-def test_no_error_cause_warning_or_pickle_of_them_shows_one(recwarn: pytest.WarningsRecorder) -> None:
-    for text in TEXTS:
+def test_no_error_cause_warning_or_pickle_of_them_shows_one(recwarn: pytest.WarningsRecorder, step: int) -> None:
+    for text in TEXTS[::step]:
         for kind in (KragEvalError, InvalidInputError, RetrieverError):
             error = kind(f"It failed: {text}")
             assert shown("".join(traceback.format_exception(error)) + repr(error)) == []
@@ -240,18 +246,20 @@ class Leaking(RetrievalSink):
         raise ConnectionError(TEXTS[len(self.heard) % len(TEXTS)])
 
 
-def test_no_live_score_log_or_problem_shows_one(caplog: pytest.LogCaptureFixture) -> None:
+@in_steps
+def test_no_live_score_log_or_problem_shows_one(caplog: pytest.LogCaptureFixture, step: int) -> None:
     sink = Leaking()
     scorer = LiveScorer(sinks=[sink])
     with caplog.at_level(logging.DEBUG):
-        for number, text in enumerate(TEXTS):
+        for number, text in enumerate(TEXTS[::step]):
             scorer.report("test", ConnectionError(text))
             retrieve(scorer, f"q{number}", ConnectionError(text))
         assert scorer.flush()
-    assert len(sink.heard) == len(TEXTS)
+    assert len(sink.heard) == len(TEXTS[::step])
     assert shown(repr([sink.heard, scorer.problems, scorer]) + caplog.text) == []
 
 
+@pytest.mark.full
 def test_an_error_that_nobody_expected_shows_none_in_its_traceback(tmp_path: Path) -> None:
     code = (
         "import sys; sys.argv = ['krag-eval', 'validate', 'x']\n"
@@ -269,6 +277,7 @@ def test_an_error_that_nobody_expected_shows_none_in_its_traceback(tmp_path: Pat
     assert shown(outcome.stderr + outcome.stdout) == []
 
 
+@pytest.mark.full
 def test_a_huge_message_is_read_in_part_and_a_credential_cut_in_two_is_not_shown() -> None:
     value = fake("huge", 64)
     assert len(describe_error(ValueError(f"password={value} " * 1_000_000))) < 520
@@ -304,6 +313,7 @@ VALUES = [
 ]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("name", "value", "is_secret"), VALUES)
 def test_the_environment_holds_credentials_under_names_that_say_so(
     name: str, value: str, is_secret: bool, monkeypatch: pytest.MonkeyPatch
@@ -335,6 +345,7 @@ ENCODED = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ENCODED)
 def test_a_value_of_the_environment_is_known_encoded_and_wrapped(name: str) -> None:
     redacted = Redactor()(f"it was {ENCODED[name]} again")

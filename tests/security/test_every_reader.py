@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from krag_eval import InvalidInputError, apply_labels, read_corpus, read_evalset, read_run
+from krag_eval import InvalidInputError, read_corpus, read_evalset, read_run
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
 from krag_eval.analysis.gate import read_policy
 from krag_eval.datasets.formats.topics import read_queries
-from krag_eval.llm.prompts import own_prompts
-from krag_eval.scale import PartialState
+from krag_eval_labels import apply_labels
+from krag_eval_llm.prompts import own_prompts
+from krag_eval_scale import PartialState
 
 KIND = JournalKind("kept", "test")
 Read = Callable[[Path], object]
@@ -117,6 +118,7 @@ def write(holder: Holder, value: bytes, folder: Path) -> Path:
     return path
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("value", REFUSED)
 @pytest.mark.parametrize("name", HOLDERS)
 def test_it_is_refused_at_its_place_in_every_file(name: str, value: str, tmp_path: Path) -> None:
@@ -131,6 +133,7 @@ def test_it_is_refused_at_its_place_in_every_file(name: str, value: str, tmp_pat
     assert path.read_bytes() == before
 
 
+@pytest.mark.sample(5)
 @pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
 @pytest.mark.parametrize("value", READ)
 @pytest.mark.parametrize("name", HOLDERS)
@@ -139,6 +142,7 @@ def test_what_is_odd_and_clear_is_read_in_every_file(name: str, value: str, tmp_
     assert HOLDERS[name].read(path)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("ends", [b"\r\n", b"\n\n", b""], ids=["CRLF", "empty lines", "no last end"])
 @pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
 @pytest.mark.parametrize("name", [name for name in HOLDERS if "packed" not in name])
@@ -167,6 +171,7 @@ NO_FILE = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("kind", NO_FILE)
 @pytest.mark.parametrize("name", FILES)
 def test_what_is_no_such_file_at_all_is_refused_by_every_reader_and_left_as_it_is(
@@ -185,6 +190,7 @@ def test_what_is_no_such_file_at_all_is_refused_by_every_reader_and_left_as_it_i
 ELSEWHERE = {"evalset unnamed", "evalset packed", "results", "qrels", "corpus parquet", "run parquet"}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", sorted(FILES.keys() - ELSEWHERE))
 def test_a_line_without_an_end_is_refused_at_the_bound_by_every_reader(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -199,6 +205,7 @@ def test_a_line_without_an_end_is_refused_at_the_bound_by_every_reader(
     assert "more than" in str(error.value)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("value", [name for name in REFUSED if "twice" not in name])
 def test_a_stored_state_is_refused(value: str) -> None:
     for text in (REFUSED[value], b'{"krag_eval_state": ' + REFUSED[value] + b"}"):
@@ -206,6 +213,7 @@ def test_a_stored_state_is_refused(value: str) -> None:
             PartialState.from_json(text)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e999", '"0.9"', "true", "[]"])
 def test_a_policy_has_no_limit_that_is_no_number(number: str, tmp_path: Path) -> None:
     path = tmp_path / "x.toml"

@@ -20,8 +20,11 @@ ARGUMENTS = {"allow_pickle", "shell", "trust_remote_code"}
 # Where one stands, and why it may.
 ALLOWED = {
     "krag_eval/cli/loading.py: .import_module": "the module that the user named on the command line",
-    "krag_eval/retrievers/local.py: .import_module": "an optional package, by a name in the code",
+    "adapters/krag_eval_chunkers/local.py: .import_module": "an optional package, by a name in the code",
+    "krag_eval/datasets/formats/yaml_rows.py: yaml": "its safe loader, after a check of what the file would become",
     "krag_eval/analysis/verification.py: .import_module": "an optional package, by a name in the code",
+    "krag_eval/_utils/moved.py: .import_module": "the new name of a module, by a name in the code",
+    "krag_eval/toolkit.py: .import_module": "a room of the core, by a name in toolkit.pyi",
     "krag_eval/krag/__init__.py: .import_module": "a class of LangChain, by a name in the code",
     "adapters/krag_eval_langfuse/client.py: .import_module": "an optional package, by a name in the code",
 }
@@ -78,6 +81,7 @@ def test_what_only_sounds_like_it_is_let_pass() -> None:
     assert list(found_in(own + "; from pickle import PicklingError")) == []
 
 
+@pytest.mark.full
 def test_nothing_forbidden_stands_in_the_package_or_an_adapter() -> None:
     found = {
         f"{path.relative_to(ROOT)}: {what}" for path in FILES for what in found_in(path.read_text(encoding="utf-8"))

@@ -23,8 +23,8 @@ import krag_eval
 from krag_eval._utils.errors import warn
 from krag_eval._utils.formatting import escape_controls, one_line
 from krag_eval.analysis.gate import Policy, check_gate
-from krag_eval.analysis.label_audit.audit import audit_labels
 from krag_eval.cli.app import app_of
+from krag_eval_labels.audit import audit_labels
 from tests.support.command_line import Runner
 from tests.support.marks import nothing_may_match
 
@@ -197,6 +197,7 @@ COMMANDS: list[list[str]] = [
     ["generate", CHUNKS, "--llm", "attack:write", "--out", "made.jsonl", "-n", "2"],
     ["bench", "--evalset", SET, "--retriever", "attack:search", "--answer", "attack:answer", "--output", f"b{FILE}.md"],
     ["score-logs", f"no{FILE}/*.parquet", "--out", "scores.parquet"],
+    ["inspect", SET, "--other", RUN],
     ["langfuse-resend", f"no{FILE}.outbox"],
     ["view", f"no{FILE}"],
     ["demo", f"--{FILE}"],
@@ -356,11 +357,14 @@ def shown_in_python(evalset: Any, runs: list[Any]) -> Iterator[object]:
         yield raised.value
 
 
+@pytest.mark.full
 @nothing_may_match
 def test_nothing_steers_a_python_shell(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     evalset = krag_eval.read_evalset(SET)
-    runs = [krag_eval.read_run(path, evalset, name=name) for path, name in ((RUN, HOSTILE), (OTHER, HOSTILE + "2"))]
+    runs = [
+        krag_eval.read_run(path, evalset=evalset, name=name) for path, name in ((RUN, HOSTILE), (OTHER, HOSTILE + "2"))
+    ]
     n_shown = 0
     for shown in shown_in_python(evalset, runs):
         for text in (str(shown), repr(shown)):
@@ -434,7 +438,7 @@ def test_a_markdown_summary_of_a_comparison_has_no_markup_of_others() -> None:
         )
         for name, found in ((f"b{hostile}", "aa"), (f"r{hostile}", "ax"), (f"s{hostile}", "xa"))
     ]
-    markdown = krag_eval.compare({run.name: run for run in runs}, evalset, by="type").to_markdown()
+    markdown = krag_eval.compare(evalset, {run.name: run for run in runs}, by="type").to_markdown()
     page = MarkdownIt("commonmark").enable("table").render(markdown)
     tags = set(re.findall(r"<(\w+)", page))
     assert tags == {

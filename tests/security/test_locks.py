@@ -23,6 +23,7 @@ def installs_in(recipe: Path) -> list[str]:
     return [line.strip() for line in text.splitlines() if re.search(r"install.* (-r|--requirement)[ =]", line, re.I)]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.stem)
 def test_every_requirement_of_a_lock_has_its_version_and_a_hash(lock: Path) -> None:
     wrong = [

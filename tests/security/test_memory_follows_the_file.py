@@ -18,6 +18,7 @@ LONGEST = 9_000  # of a message
 QUICK = ("policy, one dotted key", "policy, many dotted keys", "metadata keys")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.full) for n in HOSTILE])
 def test_memory_follows_the_file_and_the_message_stays_short(name: str, tmp_path: Path) -> None:
     measured = measure(name, HOSTILE[name].size, tmp_path)
@@ -66,6 +67,7 @@ def test_the_limit_of_a_policy_can_be_raised(tmp_path: Path, monkeypatch: pytest
     assert len(read_policy(path).demands.require) == 12_000
 
 
+@pytest.mark.full
 def test_a_message_that_quotes_a_megabyte_keeps_its_beginning_and_its_end() -> None:
     with pytest.raises(InvalidInputError, match="characters left out") as error:
         evaluate([["a"]], [["a"]], metrics="recal" * 200_000)

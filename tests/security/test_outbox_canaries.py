@@ -119,6 +119,7 @@ def run_and_see(handler: LangfuseScoreHandler) -> None:
     assert leaks(str(error.value) + repr(error.value.problems) + repr(handler) + repr(handler.counters)) == []
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("delivery", ["queue", "sync", "outbox"])
 def test_wire_no_delivery_tells_one_of_what_the_client_raises(
     delivery: str,
@@ -147,6 +148,7 @@ def test_wire_no_delivery_tells_one_of_what_the_client_raises(
     assert leaks(caplog.text) == []
 
 
+@pytest.mark.full
 def test_wire_metadata_holds_none_in_the_outbox_nor_at_the_server(
     server: FaultyLangfuse, client: Langfuse, tmp_path: Path
 ) -> None:
@@ -192,6 +194,7 @@ def test_wire_langfuse_resend_prints_none(
             assert leaks(repr(score) + reason) == []
 
 
+@pytest.mark.full
 def test_wire_no_shape_gets_into_the_outbox_its_reasons_or_to_the_server(
     server: FaultyLangfuse, client: Langfuse, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -212,6 +212,7 @@ def gate(command: Runner) -> Runner:
     return command
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_in_a_policy_is_exit_2_in_one_line(gate: Runner, name: str) -> None:
     Path("gate.toml").write_text(f"[gate]\n{MISTAKES[name]}\n", encoding="utf-8")
@@ -297,6 +298,7 @@ GIVEN = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "line", ["evaluate set.jsonl run.jsonl", "compare set.jsonl run.jsonl run.jsonl", "score-logs x --out y"]
 )

@@ -89,6 +89,7 @@ def build(folder: Path) -> Path:
     return wheel
 
 
+@pytest.mark.full
 def test_the_wheel_carries_it_and_is_the_same_from_two_trees(tmp_path: Path) -> None:
     wheels = []
     for name in ("one", "another place"):

@@ -11,19 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from krag_eval import (
-    EvalSet,
-    InvalidInputError,
-    evaluate,
-    read_evalset,
-    run_retriever,
-    score_logs,
-    write_evalset,
-    write_report,
-)
+from krag_eval import EvalSet, InvalidInputError, evaluate, read_evalset, run_retriever, write_evalset, write_report
 from krag_eval._utils.errors import KragEvalWarning
 from krag_eval._utils.files.io import replacing, write_atomically
 from krag_eval.report import build_report
+from krag_eval_scale import score_logs
 from tests.support.command_line import Runner
 from tests.support.log_cases import write_logs
 
@@ -55,7 +47,7 @@ def read_with_a_bad_line(folder: Path) -> None:
 
 
 def run_with_journal(folder: Path) -> None:
-    run_retriever(lambda _: ["a"], EvalSet(SET), k=1, journal=folder / "run.jsonl")
+    run_retriever(EvalSet(SET), lambda _: ["a"], k=1, journal=folder / "run.jsonl")
 
 
 def score(folder: Path) -> None:
@@ -72,6 +64,7 @@ OWN_NAMES: dict[str, tuple[str, Callable[[Path], None]]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("what", [*OWN_NAMES])
 @pytest.mark.parametrize("is_there", [True, False])
 def test_a_planted_link_is_refused_by_name_and_what_it_leads_to_stays(
@@ -138,6 +131,7 @@ def test_another_name_of_a_replaced_file_keeps_its_content(tmp_path: Path) -> No
     assert ((tmp_path / "one").read_text(), (tmp_path / "other").read_text()) == ("new", "old")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o400])
 def test_what_is_replaced_keeps_its_permissions(tmp_path: Path, mode: int) -> None:
     report = build_report({"a": evaluate([["a"]], [["a"]], k=1)})

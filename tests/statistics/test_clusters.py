@@ -46,6 +46,7 @@ def test_five_clusters_leave_the_whole_range_and_order_and_names_change_nothing(
     assert interval(values[::-1], labels[::-1]) == interval(values, labels) == interval(values, [-n for n in labels])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("sizes", [[10] * 20, [2, 4, 6, 8] * 5])
 def test_a_true_mean_is_rejected_in_one_case_of_twenty(sizes: list[int]) -> None:
     labels, outside = np.repeat(np.arange(20), sizes), 0

@@ -56,6 +56,7 @@ def test_sums_of_units_are_exact_and_near_the_values(values: list[float]) -> Non
     assert units.mean(units.whole.sum(axis=0))[0] == pytest.approx(math.fsum(values) / len(values), abs=largest * 1e-12)
 
 
+@pytest.mark.full
 def test_neither_threads_nor_the_processor_change_a_bit() -> None:
     script = (
         "import hashlib, numpy as np\n"

@@ -167,6 +167,7 @@ def test_pooled_shares_of_equal_queries_are_means_however_many() -> None:
     assert intervals["micro_precision@1"] != intervals["precision@1"]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("off", [15, 40, 1000])
 def test_intervals_of_large_samples_hold_the_truth_and_miss_on_both_sides(off: int) -> None:
     rng, values = np.random.default_rng(off), np.array([1.0, 0.5, 0.2])

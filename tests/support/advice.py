@@ -11,9 +11,8 @@ import pytest
 from krag_eval import KragEvalWarning
 
 _ADVICE = re.compile(r"With (.*), ([0-9,]+) of ([0-9,]+) quer(?:y|ies)(?: that (?:was|were) tried)? would match")
-_STEP = re.compile(
-    r", (?=match_method=|id_key=|no `)| and (?=match_method=|id_key=|no `|actual = |predicted = |id\.|re\.sub)"
-)
+_ARGUMENT = "match_method=|id_key=|id_map=|no `"
+_STEP = re.compile(rf", (?={_ARGUMENT})| and (?={_ARGUMENT}|actual =|predicted =|the (?:gold|retrieved) )")
 
 
 def warned_by(call: Callable[[], object], like: str = "Not one ") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,8 +32,12 @@ def random_queries(n_queries: int, seed: int) -> tuple[Documents, Documents]:
 
 def _document(rng: np.random.Generator) -> dict[str, Any]:
     number = int(rng.integers(0, 12))
-    text = " ".join(np.random.default_rng(number).choice(WORDS, size=6))
-    return {"id": f"d{number}" if rng.random() < 0.95 else None, "text": text}
+    return {"id": f"d{number}" if rng.random() < 0.95 else None, "text": _text(number)}
+
+
+@functools.cache
+def _text(number: int) -> str:
+    return " ".join(np.random.default_rng(number).choice(WORDS, size=6))
 
 
 def as_batch(actual: Sequence[Any], predicted: Sequence[Any], schema: pa.Schema = SCHEMA) -> pa.RecordBatch:

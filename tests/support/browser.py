@@ -110,6 +110,15 @@ def page(browser: Browser) -> Iterator[Page]:
         yield made
 
 
+def settle(page: Page) -> None:
+    """Wait until the page has done what waits for the end of typing.
+
+    By a timer of the page: on a busy machine ours runs late as its own do, and never before one that was set earlier
+    and is shorter.
+    """
+    page.evaluate("() => new Promise((done) => setTimeout(() => requestAnimationFrame(() => done(null)), 300))")
+
+
 def findings(page: Page, *rules: str) -> list[str]:
     """What axe-core finds, in one line each; only by these rules, if some are given."""
     package = pytest.importorskip("axe_playwright_python", reason="need axe-playwright-python (make setup)")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import importlib.metadata
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,11 +26,23 @@ Runner = Callable[..., Outcome]
 
 
 @functools.cache
-def cached_get_command() -> Callable[..., object]:
-    """Typer's, cached: making the commands takes most of the time of a call. They keep nothing between calls."""
+def cached_makers() -> tuple[Callable[..., object], Callable[..., object]]:
+    """`app_of` of ours and `get_command` of typer, cached: making the commands takes most of the time of a call.
+
+    They keep nothing between calls. What packages offer is a part of the key, as some tests offer something else.
+    """
     import typer.main  # some environments have no command line
 
-    return functools.cache(typer.main.get_command)
+    from krag_eval.cli.app import app_of
+
+    @functools.cache
+    def cached_app(commands: tuple[str, ...] | None, entry_points: object) -> object:
+        return app_of(commands)
+
+    def cached_app_of(commands: Sequence[str] | None = None) -> object:
+        return cached_app(commands and tuple(commands), importlib.metadata.entry_points)
+
+    return cached_app_of, functools.cache(typer.main.get_command)
 
 
 @pytest.fixture
@@ -37,7 +50,9 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     """Calls `krag-eval` with a line, read as a shell reads it, and with further arguments just as they are."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr("typer.main.get_command", cached_get_command())
+    app_of, get_command = cached_makers()
+    monkeypatch.setattr("krag_eval.cli.app.app_of", app_of)
+    monkeypatch.setattr("typer.main.get_command", get_command)
     for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "PYTHONIOENCODING"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")  # a dumb terminal has no colours

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from krag_eval.llm import LanguageModel, as_language_model
+from krag_eval_llm import LanguageModel, as_language_model
 
 USEFUL, USELESS = '{"reason": "It says so.", "useful": true}', '{"reason": "Another matter.", "useful": false}'
 TWO = '{"statements": ["Refunds take three days.", "They are free."]}'

@@ -17,20 +17,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from krag_eval import (
-    ColumnarScorer,
-    InvalidInputError,
-    PartialState,
-    read_evalset,
-    read_run,
-    run_retriever,
-    score_logs,
-    write_evalset,
-    write_run,
-)
+from krag_eval import InvalidInputError, read_evalset, read_run, run_retriever, write_evalset, write_run
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
 from krag_eval.datasets import EvalSet
+from krag_eval_scale import ColumnarScorer, PartialState, score_logs
 from tests.support.log_cases import WHOLE, write_logs
 
 BLOCK = 4096
@@ -134,7 +125,7 @@ def _lacks(expected: Any, found: Any) -> bool:
 
 
 def _make_run(folder: Path) -> None:
-    run_retriever(lambda _: [{"id": "c1", "text": "a"}], SET, k=2, name="bm25", journal=folder / "run.jsonl")
+    run_retriever(SET, lambda _: [{"id": "c1", "text": "a"}], k=2, name="bm25", journal=folder / "run.jsonl")
 
 
 def _rows(path: Path) -> dict[str, str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval import KragEvalWarning, evaluate, evaluate_all
+from krag_eval.metrics import FURTHER_METRICS
 
 PAGE = Path(__file__).parents[2] / "docs" / "differences.md"
 WORDS = {"undefined", "error", "absent", "abort"}
@@ -62,7 +63,7 @@ class Row:
         gold, retrieved = our_documents(self.gold, by_id), our_documents(self.retrieved, by_id)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", KragEvalWarning)
-            if settings.get("match_method") == "span":
+            if settings.get("match_method") == "span" or key in FURTHER_METRICS:
                 return outcome(lambda: evaluate(gold, retrieved, k=k, metrics=key, **settings)[key])
             return outcome(lambda: evaluate_all(gold, retrieved, k, **settings)[key])
 

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from krag_eval import ColumnarScorer, EvaluationResult
+from krag_eval import EvaluationResult
+from krag_eval_scale import ColumnarScorer
 
 K = (1, 5, 10)
 BY = ["model", "day"]

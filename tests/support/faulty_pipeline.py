@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krag_eval import Document, EvalSet, Run, RunRow, Stage
-from krag_eval.cli.demo_data import load_collection
+from krag_eval import Document, EvalSet, Run, RunRow
+from krag_eval.datasets.sessions import Stage
+from krag_eval_chunkers.demo_data import load_collection
 
 Vectors = npt.NDArray[np.float64]
 SETTINGS: dict[str, Any] = {"match_method": "containment", "containment": "gold_in_retrieved"}

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from krag_eval.llm.question_generation import GeneratedEvalSet, generate_evalset
+from krag_eval_llm.question_generation import GeneratedEvalSet, generate_evalset
 
 TOPICS = ("parcels", "refunds", "invoices", "passwords", "warranties", "vouchers", "exchanges", "reviews", "members")
 NAMES = (

@@ -126,7 +126,7 @@ def run_funnel(path: Path) -> object:
     import krag_eval
 
     run, questions = of_run(path)
-    found = krag_eval.funnel(run, questions)
+    found = krag_eval.funnel(questions, run)
     return found.to_dict(), repr(found), questions.ids
 
 
@@ -148,7 +148,7 @@ def run_compare(path: Path) -> object:
     questions = krag_eval.read_evalset(path)
     rows = {i: RunRow(query_id=i, retrieved=(krag_eval.Document(id="a"),)) for i in questions.ids}
     runs = {name: Run(name=name, rows=rows) for name in ("x", "y")}
-    found = krag_eval.compare(runs, questions, by="type", keys=["recall@5"])
+    found = krag_eval.compare(questions, runs, by="type", keys=["recall@5"])
     found.report(path.with_suffix(".html"))
     return found.to_markdown(), repr(found), found.to_dict()
 

@@ -33,7 +33,7 @@ class Search:
 
 def run(path: Path, search: Search | None = None, **options: Any) -> Run:
     settings: dict[str, Any] = {"k": 2, "name": "bm25", "parameters": PARAMETERS, "journal": path, "retries": 0}
-    return run_retriever(search or Search(), EVALSET, **settings | options)
+    return run_retriever(EVALSET, search or Search(), **settings | options)
 
 
 def documents(run: Run) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from krag_eval import Judgments
 from krag_eval._utils.arrays import FloatArray
+from krag_eval.metrics.judgments import Judgments
 from krag_eval.metrics.recall import recall
 from tests.support.arrow_cases import as_batch, random_queries
 

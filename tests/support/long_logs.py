@@ -1,65 +1,90 @@
-"""Logs with one row a document, and what the definition makes of them: every way of joining them is held against it."""
+"""Logs with one row per document, the blocks of docs/scale.md that group them, and a plain join."""
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
+import contextlib
+import io
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-Row = dict[str, Any]
-
-LOGS = [
-    *[("q1", "a", 2, 0.5), ("q1", "b", 1, 0.4), ("q1", "c", 3, 0.3)],  # by rank, whatever the scores, and cut
-    *[("q2", "b", 1, float("nan")), ("q2", "d", 1, None), ("q2", "c", 1, 0.1), ("q2", "a", None, 9.0)],
-    *[("q3", "b", 1, 0.5), ("q3", "a", 1, 0.5), ("q3", "a", 2, 0.1)],  # equal in all but the id; a document twice
-    *[("q5", None, 1, 1.0), ("q9", "a", 1, 1.0)],  # nothing retrieved; nobody said what answers it
-]
-"""Query, id, rank and score."""
-GOLD = [("q1", "b", 2), ("q1", "a", 1), ("q2", "c", 1), ("q3", "a", None), ("q4", "z", 1), ("q5", "a", 1)]
-GOLD_OF_NONE = [("q6", None, None)]
-"""Query, id and grade."""
+PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
+KMAX = 2
+"""Where the page cuts a ranking."""
+SHOWN = (
+    pa.table({"query_id": ["q1", "q1", "q2", "q9"], "id": ["x", "a", "b", "b"], "rank": [1, 2, 1, 1]}),
+    pa.table({"query_id": ["q1", "q2", "q3"], "id": ["a", "b", "d"]}),
+)
+"""The logs and the gold documents of the page."""
 
 
-def plain_join(logs: list[Row], gold: list[Row], kmax: int) -> dict[str, tuple[list[Row], list[Row]]]:
-    """What they become, query by query, with dicts and `sorted`: from the definition."""
-    queries: dict[str, tuple[list[Row], list[Row]]] = {str(row["query_id"]): ([], []) for row in gold}
-    for row in gold:
+def shown(engine: str) -> tuple[str, str]:
+    """Return the block that groups logs on an engine, and what the page says that it prints."""
+    section = PAGE.read_text(encoding="utf-8").partition(f"\n## {engine}\n")[2]
+    block = re.search(r"^```python\n(.*?)^```\n```text\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    assert block is not None
+    return block[1], block[2]
+
+
+def grouped(engine: str, logs: pa.Table, gold: pa.Table, folder: Path, **names: Any) -> tuple[dict[str, Any], str]:
+    """Execute the block over these tables, and return its names and what it prints.
+
+    Args:
+        engine: The heading of the page.
+        logs: One row per retrieved document.
+        gold: One row per gold document.
+        folder: It takes the place of the bucket.
+        **names: What the block needs.
+    """
+    for name, table in {"logs": logs, "gold": gold}.items():
+        (folder / name).mkdir(parents=True)
+        pq.write_table(table, folder / name / "0.parquet", row_group_size=1000)
+        pq.write_table(table.slice(0, 0), folder / name / "1.parquet")
+    block = re.sub(r"s3a?://bucket", folder.as_posix(), shown(engine)[0])
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(block, f"{PAGE.name}, {engine}", "exec"), names)
+    return names, printed.getvalue()
+
+
+def ids_by_query(rows: list[dict[str, Any]]) -> dict[str, list[list[str]]]:
+    """Return the ids of gold and of retrieved documents; gold in alphabetical order."""
+
+    def ids(side: list[Any]) -> list[str]:
+        return [one["id"] if isinstance(one, dict) else one for one in side]
+
+    return {row["query_id"]: [sorted(ids(row["actual"])), ids(row["predicted"])] for row in rows}
+
+
+def plain_join(logs: pa.Table, gold: pa.Table) -> dict[str, list[list[str]]]:
+    """Return the same from the definition, with dicts and `sorted`."""
+    queries: dict[str, list[list[str]]] = {row["query_id"]: [[], []] for row in gold.to_pylist()}
+    for row in sorted(gold.to_pylist(), key=lambda row: str(row["id"])):
         if row["id"] is not None:
-            queries[str(row["query_id"])][0].append({"id": str(row["id"]), "grade": row["grade"]})
-    by_query = defaultdict(list)
-    for row in logs:
-        by_query[str(row["query_id"])].append(row)
-    for query_id, rows in by_query.items():
-        best_first = sorted(rows, key=lambda row: (row["rank"], _descending(row["score"]), str(row["id"])))
-        if query_id in queries:
-            queries[query_id][1].extend({"id": str(row["id"])} for row in best_first[:kmax])
-    return dict(sorted(queries.items()))
+            queries[row["query_id"]][0].append(row["id"])
+    for row in sorted(logs.to_pylist(), key=lambda row: (row["rank"], str(row["id"]))):
+        if row["query_id"] in queries and row["id"] is not None and len(queries[row["query_id"]][1]) < KMAX:
+            queries[row["query_id"]][1].append(row["id"])
+    return queries
 
 
-def _descending(score: float | None) -> float:
-    return math.inf if score is None or math.isnan(score) else -score
-
-
-def random_logs(seed: int) -> tuple[list[Row], list[Row]]:
-    """Ties of ranks and scores, scores that are none, queries of one side only; ids are integers in the gold."""
+def random_logs(seed: int) -> tuple[pa.Table, pa.Table]:
+    """Return logs and gold: tied ranks, documents without ids, and queries of one side only."""
     random = np.random.default_rng(seed)
-    scores = [0.5, 0.25, 0.0, -1.0, math.nan, None]
-    gold = [
-        {"query_id": query, "id": document, "grade": float(random.integers(0, 4))}
-        for query in range(300)
-        for document in random.choice(40, size=random.integers(1, 4), replace=False).tolist()
+    gold: list[tuple[str, str | None]] = [
+        (f"q{query}", f"d{random.integers(8)}-{n}") for query in range(300) for n in range(random.integers(1, 4))
     ]
-    gold += [{"query_id": query, "id": None, "grade": None} for query in range(300, 310)]
+    gold += [(f"q{query}", None) for query in range(300, 310)]
     logs = [
-        {
-            "query_id": str(query),
-            "id": str(document),
-            "rank": int(random.integers(1, 6)),
-            "score": scores[random.integers(0, 6)],
-        }
+        (f"q{query}", None if document == 0 else f"d{document % 8}-{document // 8}", int(random.integers(1, 6)))
         for query in range(20, 330)
-        for document in random.choice(40, size=random.integers(1, 12), replace=False).tolist()
+        for document in random.choice(24, size=random.integers(1, 12), replace=False).tolist()
     ]
-    return [logs[place] for place in random.permutation(len(logs))], gold
+    order = random.permutation(len(logs))
+    return (
+        pa.Table.from_pylist([dict(zip(("query_id", "id", "rank"), logs[row], strict=True)) for row in order]),
+        pa.Table.from_pylist([dict(zip(("query_id", "id"), row, strict=True)) for row in gold]),
+    )

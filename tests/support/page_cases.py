@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from krag_eval import EvalSet, Run, RunRow, evaluate, evaluate_ids
-from krag_eval.analysis.diagnosis import diagnose
+from krag_eval.evaluation.diagnosis import diagnose
 from krag_eval.report import Report, ReportedSystem, build_report
-from krag_eval.report.html import html_page
+from krag_eval_report.html import html_page
 
 KOREAN, ARABIC, CHINESE, RUSSIAN = "q-ko", "q-ar", "q-zh", "q-ru"
 LONG = "x" * 5_000_000
@@ -102,7 +102,7 @@ def shop(n_runs: int = 2) -> Report:
     """Six questions in four scripts, one without an answer and one whose retriever raised."""
     runs = {"first": run_of("first", FIRST), "second": run_of("second", SECOND)}
     chosen = dict(list(runs.items())[:n_runs])
-    return build_report(chosen, EvalSet(QUESTIONS, name="shop"), by=["type", "language"], k=(1, 5))
+    return build_report(EvalSet(QUESTIONS, name="shop"), chosen, by=["type", "language"], k=(1, 5))
 
 
 def many(n_queries: int) -> Report:
@@ -159,14 +159,14 @@ def hostile(make: Callable[[str], str]) -> Report:
         ]
         failed = RunRow(query_id=rows[2]["id"], error=make("error"))
         runs[name] = Run.of(name, [*found, failed], parameters={make("parameter"): make("setting")})
-    return build_report(runs, evalset, by=["type", make("field")], k=(1, 2), title=make("title"))
+    return build_report(evalset, runs, by=["type", make("field")], k=(1, 2), title=make("title"))
 
 
 def page_of(report: Report, *, pictures: bool = False) -> str:
     """The page, without pictures unless a test is about them: drawing takes a second."""
     with pytest.MonkeyPatch.context() as patched:
         if not pictures:
-            patched.setattr("krag_eval.report.html.page.figures_of", lambda report: [])
+            patched.setattr("krag_eval_report.html.page.figures_of", lambda report: [])
         return html_page(report)
 
 

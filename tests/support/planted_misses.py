@@ -17,7 +17,7 @@ from typing import Any
 
 from krag_eval import diagnose, evaluate
 from krag_eval._utils.errors import KragEvalWarning
-from krag_eval.cli.demo_data import load_collection
+from krag_eval_chunkers.demo_data import load_collection
 
 K = 3
 Case = tuple[str, dict[str, Any], list[dict[str, Any]], dict[str, Any]]

@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from krag_eval.report import Report
-from krag_eval.report.plots import drawings_of
+from krag_eval_report.plots import drawings_of
 
 
 @functools.cache

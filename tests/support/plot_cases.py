@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from krag_eval import EvalSet, Run, RunRow, evaluate
-from krag_eval.analysis.diagnosis import diagnose
+from krag_eval.evaluation.diagnosis import diagnose
 from krag_eval.evaluation.intervals import intervals_of
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.report import Report, ReportedSystem, build_report
@@ -93,7 +93,7 @@ def with_documents() -> Report:
     rows = [{"query_id": n, "retrieved": [_chunk(n if n % 3 else n + 1), _chunk(n, "b")]} for n in range(12)]
     run = Run.of("with", [RunRow.from_dict(row) for row in rows])
     bare = Run.of("bare", [RunRow.from_dict({"query_id": n, "retrieved": [{"id": f"c{n}"}]}) for n in range(12)])
-    return build_report({"with": run, "bare": bare}, evalset, k=(1, 2), missing="empty")
+    return build_report(evalset, {"with": run, "bare": bare}, k=(1, 2), missing="empty")
 
 
 def _chunk(n: int, part: str = "") -> dict[str, Any]:

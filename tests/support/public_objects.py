@@ -11,9 +11,31 @@ from typing import Any
 import pyarrow as pa
 
 import krag_eval as front
+import krag_eval_chunkers
+import krag_eval_labels as labels
+import krag_eval_llm as llm
+import krag_eval_monitor
+import krag_eval_scale
+from krag_eval import RunProgress
+from krag_eval._utils.errors import Argument
+from krag_eval.analysis.funnel import Funnel
+from krag_eval.analysis.gate import GateReport
+from krag_eval.datasets.formats.otlp import TraceSpan
+from krag_eval.datasets.run import Latency
+from krag_eval.datasets.sessions import Stage
+from krag_eval.datasets.traces import TraceSession
 from krag_eval.documents.tokenizers import StemmingTokenizer
-from krag_eval.llm.bench.answering import AnswerError
+from krag_eval.evaluation.answers.pairs import AnswerPairs
+from krag_eval.evaluation.groups import GroupedResults
+from krag_eval.evaluation.pipeline import EvaluationStart
+from krag_eval.matching.settings import ScoringSettings
+from krag_eval.metrics.judgments import Judgments
+from krag_eval.retrievers.live.alerts import Alert
+from krag_eval.retrievers.live.sinks import ScoredRetrieval, ScoredSession
 from krag_eval.retrievers.recording import RetrieverChangedError
+from krag_eval_langfuse.client import LangfuseDeliveryError
+from krag_eval_langfuse.outbox import _DamagedError
+from krag_eval_llm.bench.answering import AnswerError
 from tests.support import bench_cases, context_judge_cases, gate_cases, generation_cases, live_cases
 
 GOLD: list[list[Any]] = [["the red lamp", "a blue chair"], ["green tea"], []]
@@ -25,7 +47,7 @@ QUESTIONS = [
 ]
 
 
-def frequent(judged: front.Judgments, k: Any) -> Any:
+def frequent(judged: Judgments, k: Any) -> Any:
     """A metric of our own."""
     return judged.relevant_within(k) * 1.0
 
@@ -41,11 +63,11 @@ def scorer_of_some() -> front.Scorer:
     return scorer
 
 
-def partial_state() -> front.PartialState:
+def partial_state() -> krag_eval_scale.PartialState:
     from tests.support.arrow_cases import as_batch
 
     ids = [[{"id": "a"}, {"id": "b"}], [{"id": "c"}]]
-    return front.ColumnarScorer(k=2, match_method="id").partial_state(as_batch(ids, ids))
+    return krag_eval_scale.ColumnarScorer(k=2, match_method="id").partial_state(as_batch(ids, ids))
 
 
 def live() -> front.LiveScorer:
@@ -56,7 +78,7 @@ def live() -> front.LiveScorer:
     return scorer
 
 
-def scored_retrieval() -> front.ScoredRetrieval:
+def scored_retrieval() -> ScoredRetrieval:
     recorder = live_cases.Recorder()
     scorer = live_cases.scored(sinks=[recorder])
     live_cases.retrieve(scorer, "q1", live_cases.RETRIEVED["q1"])
@@ -64,13 +86,13 @@ def scored_retrieval() -> front.ScoredRetrieval:
     return recorder.scored[0]
 
 
-def scored_session() -> front.ScoredSession:
-    return front.ScoredSession("root", "q1", run().rows["q1"], {"session_recall@5": 0.5}, 0, datetime.now(UTC))
+def scored_session() -> ScoredSession:
+    return ScoredSession("root", "q1", run().rows["q1"], {"session_recall@5": 0.5}, 0, datetime.now(UTC))
 
 
-def trace_span() -> front.TraceSpan:
+def trace_span() -> TraceSpan:
     attributes = {"gen_ai.retrieval.documents": '[{"id": "a"}]'}
-    return front.TraceSpan(trace_id="0a", span_id="0b", attributes=attributes, start_ns=1, end_ns=2)
+    return TraceSpan(trace_id="0a", span_id="0b", attributes=attributes, start_ns=1, end_ns=2)
 
 
 def run() -> front.Run:
@@ -78,8 +100,8 @@ def run() -> front.Run:
 
 
 @functools.cache
-def bench() -> front.Bench:
-    return front.run_bench(
+def bench() -> llm.Bench:
+    return llm.run_bench(
         bench_cases.CORPUS,
         bench_cases.retrieve,
         answer=bench_cases.answer,
@@ -91,36 +113,36 @@ def bench() -> front.Bench:
 
 
 @functools.cache
-def generated() -> front.GeneratedEvalSet:
+def generated() -> llm.GeneratedEvalSet:
     return generation_cases.generate(generation_cases.Writer(), n=4, progress=False)
 
 
 @functools.cache
-def chunkers() -> front.ChunkerComparison:
+def chunkers() -> krag_eval_chunkers.ChunkerComparison:
     questions = [{"id": "q", "question": "red lamps", "gold": [{"doc_id": "d", "start": 4, "end": 13}]}]
     corpus = [{"id": "d", "text": "the red lamps and a blue chair"}]
-    return front.compare_chunkers(corpus, questions, ["words:2", "words:3"], budgets=[2, 4], progress=None)
+    return krag_eval_chunkers.compare_chunkers(questions, corpus, ["words:2", "words:3"], budgets=[2, 4], progress=None)
 
 
 @functools.cache
-def traced() -> front.Funnel:
+def traced() -> Funnel:
     stages = [
         {"name": "dense", "retrieved": [{"id": "a"}, {"id": "b"}]},
         {"name": "rerank", "inputs": ["dense"], "retrieved": [{"id": "b"}]},
     ]
     pipeline = front.Run.of("pipeline", [front.RunRow.from_dict({"query_id": "q", "stages": stages})])
     questions = [{"id": "q", "question": "?", "gold_chunk_ids": ["a", "b", "c"], "type": "fact"}]
-    return front.funnel(pipeline, questions, [{"id": "a"}, {"id": "b"}])
+    return front.funnel(questions, pipeline, [{"id": "a"}, {"id": "b"}])
 
 
 def embed(texts: list[str]) -> list[list[float]]:
     return [[len(text), text.count("e"), 1.0] for text in texts]
 
 
-def judgments() -> front.Judgments:
-    taken: list[front.Judgments] = []
+def judgments() -> Judgments:
+    taken: list[Judgments] = []
 
-    def take(judged: front.Judgments, k: Any) -> Any:
+    def take(judged: Judgments, k: Any) -> Any:
         taken.append(judged)
         return frequent(judged, k)
 
@@ -132,7 +154,7 @@ def policy() -> front.Policy:
     return front.Policy(scoring={"k": 1})
 
 
-def gate_report() -> front.GateReport:
+def gate_report() -> GateReport:
     return front.check_gate(gate_cases.SET, run(), policy())
 
 
@@ -144,8 +166,8 @@ def evaluator() -> front.OfflineRetrievalEvaluators:
     return front.OfflineRetrievalEvaluators(GOLD, FOUND)
 
 
-def grouped() -> front.GroupedResults[front.EvaluationResult]:
-    scorer = front.ColumnarScorer(k=2, match_method="id", metrics="recall", by="day")
+def grouped() -> GroupedResults[front.EvaluationResult]:
+    scorer = krag_eval_scale.ColumnarScorer(k=2, match_method="id", metrics="recall", by="day")
     rows = [
         {"query_id": day, "day": day, "actual": [{"id": "a"}], "predicted": [{"id": found}]}
         for day, found in [("monday", "a"), ("tuesday", "b")]
@@ -156,24 +178,24 @@ def grouped() -> front.GroupedResults[front.EvaluationResult]:
 
 
 OBJECTS: dict[str, Callable[[], Any]] = {
-    "Alert": lambda: front.Alert("recall@1", 0.1, 0.4, None, 200),
-    "AnswerPairs": lambda: front.AnswerPairs(["within three days"], ["three days"]),
+    "Alert": lambda: Alert("recall@1", 0.1, 0.4, None, 200),
+    "AnswerPairs": lambda: AnswerPairs(["within three days"], ["three days"]),
     "AnswerResult": lambda: front.evaluate_answers(["at nine", None], ["at nine", "who knows"], intervals=0.9),
     "AnswerRow": lambda: front.evaluate_answers(["at nine"], ["at nine"]).per_answer[0],
     "AveragingMethod": lambda: front.AveragingMethod.MICRO,
-    "BadRow": lambda: front.BadRow(3, "q4", "`predicted` is null"),
+    "BadRow": lambda: krag_eval_scale.BadRow(3, "q4", "`predicted` is null"),
     "Bench": bench,
     "Calibration": lambda: front.calibrate([("a b", "a b", True), ("a b", "c d", False)] * 5, method="rouge1"),
     "ChunkerComparison": chunkers,
     "Chunking": lambda: chunkers().chunkings["words:2"],
-    "ColumnarScorer": lambda: front.ColumnarScorer(k=2, match_method="rougeL", metrics="recall"),
+    "ColumnarScorer": lambda: krag_eval_scale.ColumnarScorer(k=2, match_method="rougeL", metrics="recall"),
     "Comparison": lambda: front.compare({"one": evaluated(), "other": evaluated(OTHER)}),
-    "ContextResult": lambda: front.judge_contexts(
+    "ContextResult": lambda: llm.judge_contexts(
         context_judge_cases.GOLD, {"q": ["three days"]}, context_judge_cases.honest, questions=context_judge_cases.ASKED
     ),
     "ContextRow": lambda: OBJECTS["ContextResult"]().rows[0],
     "Diagnosis": lambda: front.diagnose(evaluated()),
-    "DoctorReport": lambda: front.audit_labels(gate_cases.SET, {"bm25": run()}),
+    "DoctorReport": lambda: labels.audit_labels(gate_cases.SET, {"bm25": run()}),
     "Document": lambda: front.Document(id="a", text="t", metadata={"page": 3}),
     "EmbeddingRougeOfflineRetrievalEvaluators": lambda: front.EmbeddingRougeOfflineRetrievalEvaluators(
         GOLD, FOUND, embeddings=embed
@@ -181,7 +203,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "EvalSet": lambda: front.EvalSet(QUESTIONS),
     "EvaluationCallback": front.EvaluationCallback,
     "EvaluationResult": lambda: evaluated(intervals=0.9, metrics=["recall", "ndcg", frequent]),
-    "EvaluationStart": lambda: front.EvaluationStart(3, ("recall@1",), "match:id"),
+    "EvaluationStart": lambda: EvaluationStart(3, ("recall@1",), "match:id"),
     "Explanation": lambda: evaluated().explain(0),
     "Finding": lambda: front.validate([{"id": "a", "question": "", "gold": []}]).findings[0],
     "Funnel": traced,
@@ -193,7 +215,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "GroupedResults": grouped,
     "Judgments": lambda: judgments(),
     "KragDocument": lambda: front.KragDocument("text", {"id": "a"}),
-    "Latency": lambda: front.Latency(n=2, mean=0.15, p50=0.1, p95=0.2, p99=0.2, max=0.2),
+    "Latency": lambda: Latency(n=2, mean=0.15, p50=0.1, p95=0.2, p99=0.2, max=0.2),
     "Leaderboard": lambda: front.leaderboard({"one": evaluated(), "other": evaluated(OTHER)}),
     "LiveCounters": lambda: live().counters,
     "MatchingCriteria": lambda: front.MatchingCriteria.ALL,
@@ -217,45 +239,50 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "ReviewedQuery": lambda: evaluated(OTHER).misses()[0],
     "RougeOfflineRetrievalEvaluators": lambda: front.RougeOfflineRetrievalEvaluators(GOLD, FOUND),
     "Run": run,
-    "RunProgress": lambda: front.RunProgress(name="bm25", done=2, total=5, errors=0, asked=2, seconds=1.5),
+    "RunProgress": lambda: RunProgress(name="bm25", done=2, total=5, errors=0, asked=2, seconds=1.5),
     "RunRow": lambda: run().rows["q1"],
     "Search": lambda: front.Search(retrieved=run().rows["q1"].retrieved, query="When?", tokens=12),
-    "Stage": lambda: front.Stage(name="dense", retrieved=run().rows["q1"].retrieved),
+    "Stage": lambda: Stage(name="dense", retrieved=run().rows["q1"].retrieved),
     "Span": lambda: front.Span("guide", 8, 28, "We ship on weekdays."),
     "ScoredRetrieval": scored_retrieval,
     "ScoredSession": scored_session,
     "RowScorer": lambda: front.RowScorer(k=2, metrics="recall", match_method="id", names="safe"),
     "Scorer": scorer_of_some,
-    "ScoringSettings": lambda: front.ScoringSettings(match_method="id", id_key="doc_id"),
+    "ScoringSettings": lambda: ScoringSettings(match_method="id", id_key="doc_id"),
     "Sweep": lambda: front.sweep(GOLD, FOUND, k=3, match_method="rouge1"),
-    "TraceSession": lambda: front.TraceSession.of([trace_span()]),
+    "TraceSession": lambda: TraceSession.of([trace_span()]),
     "TraceSpan": lambda: trace_span(),
     "Tokenizer": lambda: StemmingTokenizer(front.TOKENIZERS["words"]),
     "TokenizerType": lambda: front.TokenizerType.KIWI,
     "ValidationReport": lambda: front.validate([{"id": "a", "question": "", "gold": []}]),
-    "Agreement": lambda: front.label_agreement({"q": {"a": 1, "b": 0}}, {"q": {"a": 1, "b": 1}}),
+    "Agreement": lambda: labels.label_agreement({"q": {"a": 1, "b": 0}}, {"q": {"a": 1, "b": 1}}),
     "Estimate": lambda: _estimation().systems[0],
     "Estimation": lambda: _estimation(),
     "Verification": lambda: front.verify(gate_cases.SET, run(), k=(1,)),
-    "Watch": lambda: front.Watch(signals={"empty": "up"}, reference=run(), season="day", canaries={"q1": ["a"]}),
+    "Watch": lambda: krag_eval_monitor.Watch(
+        signals={"empty": "up"}, reference=run(), season="day", canaries={"q1": ["a"]}
+    ),
 }
 
 # They hold threads, open files, or keys.
 OF_ONE_PROCESS: dict[str, Callable[[Path], Any]] = {
-    "LanguageModel": lambda folder: front.as_language_model(context_judge_cases.honest),
+    "LanguageModel": lambda folder: llm.as_language_model(context_judge_cases.honest),
     "LiveScorer": lambda folder: live(),
     "Redactor": lambda folder: front.Redactor(),
-    "RepeatFinder": lambda folder: front.RepeatFinder(folder),
+    "RepeatFinder": lambda folder: krag_eval_scale.RepeatFinder(folder),
 }
 
 ERRORS: dict[str, Callable[[], BaseException]] = {
+    "InvalidInputError": lambda: front.InvalidInputError("set.csv:2: ", Argument("k", 0), " is too small."),
     "AnswerError": lambda: AnswerError("no answer"),
+    "LangfuseDeliveryError": lambda: LangfuseDeliveryError("2 scores did not arrive.", ("timed out",)),
+    "_DamagedError": lambda: _DamagedError(Path("scores.outbox"), "the checksum of score 2 is wrong"),
     "RetrieverChangedError": lambda: RetrieverChangedError("search.py was changed."),
     "MissingDependencyError": lambda: front.MissingDependencyError("to_pandas()", "pandas", "pandas"),
-    "NoAnswerError": lambda: front.NoAnswerError("too slow", "timed_out", "so"),
+    "NoAnswerError": lambda: llm.NoAnswerError("too slow", "timed_out", "so"),
 }
 
 
 def _estimation() -> Any:
-    labels = {"q": {"a": 1, "b": 0}}
-    return front.estimate({"one": {"q": {"a": 2.0, "b": 1.0}}}, labels, labels, probability=1)
+    given = {"q": {"a": 1, "b": 0}}
+    return labels.estimate({"one": {"q": {"a": 2.0, "b": 1.0}}}, judge=given, people=given, probability=1)

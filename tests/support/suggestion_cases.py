@@ -13,6 +13,7 @@ import tomllib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -23,22 +24,31 @@ import pyarrow.parquet as pq
 import pytest
 
 import krag_eval
+import krag_eval_chunkers
+import krag_eval_labels
+import krag_eval_llm
+import krag_eval_monitor
+import krag_eval_scale
+from krag_eval.evaluation.answers.metrics import ANSWER_METRICS
+from krag_eval.evaluation.answers.pairs import AnswerPairs
 from krag_eval.krag import evaluators as krag_evaluators
 from krag_eval.krag.tokenizers import KiwiTokenizer
-from krag_eval.report import plots
-from krag_eval.report.plots import fonts
+from krag_eval_report import plots
 from tests.support import trace_cases
 from tests.support.advice import follow
 from tests.support.bench_cases import CORPUS, EVALSET, writer
 from tests.support.bench_cases import retrieve as find_lamps
 from tests.support.generation_cases import CHUNKS, Writer
 from tests.support.language_model_cases import StatusError
+from tests.support.public_names import PUBLIC
 from tests.support.suggestions import ROOT, Case
 
 front: Any = krag_eval  # a type checker would stop most of these mistakes
+models: Any = krag_eval_llm
+labels: Any = krag_eval_labels
 drawn: Any = plots
 krag: Any = krag_evaluators
-NAMES = {name: getattr(krag_eval, name) for name in dir(krag_eval)}
+NAMES = PUBLIC
 NINE, ADA, CLOSED = "Open at nine.", "Ada and Bo.", "Closed."
 GOLD, FOUND = [[{"id": "a", "text": NINE}]], [[{"id": "x", "text": CLOSED}, {"id": "a", "text": NINE}]]
 SET: list[Any] = [
@@ -116,7 +126,7 @@ def read_wide(text: str = "set_limits()") -> Any:
 
 
 def run_of_sources(**more: Any) -> Any:
-    return front.run_retriever(lambda _: KEYED[0], SET[:1], k=2, progress=False, **more)
+    return front.run_retriever(SET[:1], lambda _: KEYED[0], k=2, progress=False, **more)
 
 
 FILES: dict[str, bytes] = {}
@@ -142,6 +152,8 @@ def make_files() -> None:
     write("half.jsonl", ROWS[:1])
     write("labels.jsonl", [{"query_id": "q1", "document": {"id": "x"}, "label": True}])
     write("corpus.jsonl", [{"id": "a9", "text": NINE}, {"id": "b", "text": ADA}])
+    write("answered.jsonl", [{"question": f"When {n}?", "contexts": [NINE], "answer": "At nine."} for n in "12"])
+    write("unclear.jsonl", [{"alpha": "When?", "beta": "x"}, {"alpha": "Who?", "beta": "y"}])
     write("renamed.jsonl", [{"id": "q1", "question": "When?", "passages": [{"id": "a"}]}])
     write("keyed.jsonl", [{"query_id": "q1", "document": {"id": "a", "metadata": {"key": "x"}}, "label": True}])
     write("idless.jsonl", [{"query_id": "q1", "retrieved": [{"text": NINE}]}])
@@ -212,7 +224,7 @@ def staged() -> Any:
 
 
 def cut_in_words(corpus: Any, questions: Any = SET[:1]) -> Any:
-    return front.compare_chunkers(corpus, questions, ["words:2"], budgets=[4], progress=None)
+    return krag_eval_chunkers.compare_chunkers(questions, corpus, ["words:2"], budgets=[4], progress=None)
 
 
 def embed(texts: list[str]) -> Any:
@@ -315,6 +327,19 @@ NEED_QUERIES: list[Callable[[Any], object]] = [
     lambda result: front.build_report({"a": result}),
     lambda result: result.misses(),
 ]
+# Twelve documents that are queries as well, and find themselves first.
+OWN = [[{"id": f"d{n + 1}"}] for n in range(12)], [[{"id": f"d{n}"}, {"id": f"d{n + 1}"}] for n in range(12)]
+BY_ITSELF: dict[str, Any] = {"query_ids": [f"d{n}" for n in range(12)], "match_method": "id", "metrics": "mrr"}
+GRADED = [[{"id": "a", "text": NINE, "grade": 2}, {"id": "x", "text": CLOSED, "grade": 0}]]
+SCORED, JUDGED = {"q": {"a": 0.5, "b": 0.25}}, {"q": {"a": 1, "b": 2}}
+TIED = {"q": {"a": 1}}, {"q": {"x": 0.5, "a": 0.5}}
+
+
+def scored_by(metric: str) -> Callable[[str], Any]:
+    """Scores by a metric with the setting that was copied."""
+    return lambda text: front.evaluate(GRADED, FOUND, metrics=metric, **eval(f"dict({text})"))
+
+
 # Where nothing matches: gold, retrieved documents and settings.
 UNMATCHED: list[tuple[Any, Any, dict[str, Any]]] = [
     (GOLD, [[{"id": "c1", "text": NINE}]], {"match_method": "id"}),
@@ -358,7 +383,7 @@ def flattened(text: str) -> Any:
     return front.evaluate_run(SET[:1], run, k=10, match_method="text")
 
 
-LITERAL = (ROOT / "krag_eval/llm/question_generation/prompts/literal.txt").read_text("utf-8")
+LITERAL = (ROOT / "adapters/krag_eval_llm/question_generation/prompts/literal.txt").read_text("utf-8")
 
 STAGE = {"name": "dense", "retrieved": [{"id": "a"}]}
 SESSIONS = [
@@ -549,12 +574,12 @@ EVALUATE = [
     # Where nothing can match
     Case(
         lambda **more: front.evaluate([[{"id": "a"}]], FOUND, **more),
-        'match_method="id"',
+        "match_method='id'",
         {"match_method": "text"},
         holds=finds,
     ),
     Case(
-        lambda **more: front.evaluate(TEXTS, FOUND, **more), 'match_method="text"', {"match_method": "id"}, holds=finds
+        lambda **more: front.evaluate(TEXTS, FOUND, **more), "match_method='text'", {"match_method": "id"}, holds=finds
     ),
     Case(
         lambda **more: front.evaluate([["a"], []], [[], ["x"]], **more),
@@ -577,7 +602,7 @@ EVALUATE = [
     *(
         Case(
             lambda: front.evaluate([["a"], []], [[], ["x"]], match_method="id"),
-            f'match_method="{method}"',
+            f"match_method='{method}'",
             then=lambda text: front.evaluate([[NINE]], [[NINE]], **eval(f"dict({text})")),
             holds=finds,
         )
@@ -585,7 +610,7 @@ EVALUATE = [
     ),
     Case(
         lambda **more: front.evaluate([[{"id": "a"}], []], [[], [{"id": "x"}]], **more),
-        'match_method="id"',
+        "match_method='id'",
         {"match_method": "text"},
         then=lambda text: front.evaluate(GOLD, FOUND, **eval(f"dict({text})")),
         holds=finds,
@@ -613,7 +638,7 @@ EVALUATE = [
     ),
     Case(
         lambda **more: front.evaluate([["한국어 문장"]], [["한국어 문장"]], match_method="rougeL", **more),
-        'tokenizer="words"',
+        "tokenizer='words'",
         {"tokenizer": lambda text: re.findall("[a-z]+", text)},
         holds=finds,
     ),
@@ -726,7 +751,7 @@ EVALUATE = [
         holds=len,
     ),
     Case(
-        lambda: front.run_retriever(lambda question: OF_TWO, SET[:1], k=2, progress=False, retries=0).errors["q1"],
+        lambda: front.run_retriever(SET[:1], lambda question: OF_TWO, k=2, progress=False, retries=0).errors["q1"],
         "with `evaluate`",
         then=lambda text: named(text)(GOLD * 2, OF_TWO, match_method="id"),
         holds=finds,
@@ -748,7 +773,7 @@ EVALUATE = [
     ),
     Case(
         lambda **more: front.run_retriever(
-            lambda _: [{"metadata": {"source": "a"}}], SET[:1], k=1, progress=False, retries=0, **more
+            SET[:1], lambda _: [{"metadata": {"source": "a"}}], k=1, progress=False, retries=0, **more
         ).errors.get("q1"),
         "metadata='all'",
         {"metadata": "none"},
@@ -760,16 +785,16 @@ EVALUATE = [
         holds=lambda run: len(run) == 0,
     ),
     Case(
-        lambda: front.run_agent(7, SET[:1], search=search, k=2, progress=False),
+        lambda: front.run_agent(SET[:1], 7, search=search, k=2, progress=False),
         r"`def agent\(question, search\): \.\.\.`",
-        then=lambda text: front.run_agent(defined(text), SET[:1], search=search, k=2, progress=False),
+        then=lambda text: front.run_agent(SET[:1], defined(text), search=search, k=2, progress=False),
         holds=len,
     ),
     Case(
-        lambda: front.run_agent(len, SET[:1], k=2, progress=False),
+        lambda: front.run_agent(SET[:1], len, k=2, progress=False),
         r"as `krag_eval_langchain\.RetrievalScoringHandler`",
         then=lambda text: front.run_agent(
-            lambda question, config: None, SET[:1], handler=defined(text), k=2, progress=False
+            SET[:1], lambda question, config: None, handler=defined(text), k=2, progress=False
         ),
         holds=len,
     ),
@@ -798,7 +823,7 @@ EVALUATE = [
     Case(
         lambda: front.write_run("new.jsonl", ROWS),
         r"`run_retriever`",
-        then=lambda text: named(text)(search, SET, k=2, progress=False),
+        then=lambda text: named(text)(SET, search, k=2, progress=False),
         holds=holds_the_run,
     ),
     Case(
@@ -807,9 +832,9 @@ EVALUATE = [
         then=evaluated(questions=SET[:1], corpus=[{"id": "a", "text": NINE}]),
         holds=lambda report: report.evalset["q1"].gold[0].metadata == {"doc_id": "a", "start": 0, "end": len(NINE)},
     ),
-    Case(lambda: front.funnel(staged(), SET, "corpus.jsonl"), r"`read_corpus\(path\)`", then=READ[2], holds=len),
+    Case(lambda: front.funnel(SET, staged(), "corpus.jsonl"), r"`read_corpus\(path\)`", then=READ[2], holds=len),
     Case(
-        lambda **more: front.funnel(staged(), [{**one, "gold": [*one["gold"], {"id": "new"}]} for one in SET], **more),
+        lambda **more: front.funnel([{**one, "gold": [*one["gold"], {"id": "new"}]} for one in SET], staged(), **more),
         "(?<=leave )`corpus`",
         {"corpus": [{"text": NINE}]},
         holds=lambda found: found.recall == 0.5,
@@ -853,7 +878,7 @@ def asked(**more: Any) -> Any:
             raise ConnectionError("down")
         return FOUND[0]
 
-    return front.run_retriever(search_if_up, SET, k=2, progress=False, retries=0, max_error_rate=0, **more)
+    return front.run_retriever(SET, search_if_up, k=2, progress=False, retries=0, max_error_rate=0, **more)
 
 
 def resumed(text: str) -> Any:
@@ -868,8 +893,8 @@ def recorded(**more: Any) -> Any:
     """Ask a retriever with other parameters than in the journal."""
     settings: dict[str, Any] = {"k": 2, "journal": "kept.jsonl", "progress": False}
     if not Path("kept.jsonl").exists():
-        front.run_retriever(search, SET, parameters={"size": 1}, **settings)
-    return front.run_retriever(search, SET, parameters={"size": 2}, **settings | more)
+        front.run_retriever(SET, search, parameters={"size": 1}, **settings)
+    return front.run_retriever(SET, search, parameters={"size": 2}, **settings | more)
 
 
 def kiwi(**more: Any) -> Any:
@@ -885,20 +910,20 @@ def kiwi(**more: Any) -> Any:
 
 
 def lamps(**more: Any) -> Any:
-    return front.run_bench(CORPUS, find_lamps, k=3, progress=False, **more)
+    return models.run_bench(CORPUS, find_lamps, k=3, progress=False, **more)
 
 
 def unwritten(chunks: Any, llm: Any, **more: Any) -> Any:
-    return front.generate_evalset(chunks, llm, n=4, progress=False, **more)
+    return models.generate_evalset(chunks, llm, n=4, progress=False, **more)
 
 
-def state() -> Any:
-    return front.ColumnarScorer(match_method="id").partial_state(pa.RecordBatch.from_pylist([LOG]))
+def state(row: dict[str, Any] = LOG) -> Any:
+    return krag_eval_scale.ColumnarScorer(match_method="id").partial_state(pa.RecordBatch.from_pylist([row]))
 
 
 def answered_under(name: str) -> Any:
     """Ask a model whose answers are objects that have their text under this name."""
-    return front.as_language_model(lambda prompt: mock.Mock(spec=[name], **{name: "Yes."})).ask("Hello")
+    return models.as_language_model(lambda prompt: mock.Mock(spec=[name], **{name: "Yes."})).ask("Hello")
 
 
 def locked_out() -> Any:
@@ -951,15 +976,6 @@ def canonical(package: str) -> str:
     return names.get(package, package).replace("_", "-").lower()
 
 
-def unreadable() -> Any:
-    """A figure with a character that no font has."""
-    from matplotlib.figure import Figure
-
-    figure = Figure()
-    figure.text(0, 0, "\U0010ffff")
-    return figure
-
-
 def write_one_plot(**more: Any) -> Any:
     """Write plots, but draw only one of them: all together take seconds."""
     with mock.patch.dict(plots.PLOTS, {name: plots.PLOTS[name] for name in list(plots.PLOTS)[:1]}, clear=True):
@@ -972,18 +988,42 @@ def two_traces(**more: Any) -> Any:
 
 
 def scored(*paths: str, **more: Any) -> Any:
-    return front.score_logs(*paths, **{"match_method": "id", **more})
+    return krag_eval_scale.score_logs(*paths, **{"match_method": "id", **more})
 
 
+QUESTIONS = krag_eval.EvalSet(SET)
+QRELS = SimpleNamespace(qrels={}, to_dict=lambda: {"q1": {"a": 1}})
+SCORES = SimpleNamespace(run={}, to_dict=lambda: {"q1": {"a": 0.9}})
+ORDERS = [
+    *(
+        Case(wrong, r"`evaluate_run\(.*?\)`", then=evaluated(evalset=QUESTIONS, run=RUN), holds=finds)
+        for wrong in (
+            lambda: front.evaluate(QUESTIONS, RUN),
+            lambda: front.evaluate(RUN, QUESTIONS),
+            lambda: front.evaluate_run(RUN, QUESTIONS),
+        )
+    ),
+    Case(
+        lambda: front.evaluate(QUESTIONS, FOUND),
+        r"`evalset\.gold\(\)`",
+        then=lambda text: front.evaluate(evaluated(evalset=QUESTIONS[:1])(text), FOUND),
+        holds=finds,
+    ),
+    Case(
+        lambda: front.evaluate(SCORES, QRELS),
+        r"`evaluate\(.*?\)`",
+        then=evaluated(qrels=QRELS, run=SCORES),
+        holds=finds,
+    ),
+]
 TASKS = [
     # Comparisons, gates, audits
     Case(
-        lambda **more: front.compare({"a": EVALUATED, "b": EVALUATED}, by="type", **more),
-        "as `evalset`",
-        value=[{**SET[0], "id": "0"}],
+        lambda: front.compare({"a": EVALUATED, "b": EVALUATED}, by="type"),
+        r"`compare\(.*?\)`",
+        then=evaluated(evalset=[{**SET[0], "id": "0"}], systems={"a": EVALUATED, "b": EVALUATED}),
     ),
-    Case(lambda **more: front.compare({"a": RUN, "b": RUN}, **more), "as `evalset`", value=SET),
-    Case(lambda **more: front.compare({"a": RUN, "b": HALF}, SET, **more), "missing='empty'"),
+    Case(lambda **more: front.compare(SET, {"a": RUN, "b": HALF}, **more), "missing='empty'"),
     Case(lambda **more: two_traces(**more), "repeated='last'"),
     Case(lambda **more: two_traces(**more), "repeated='first'"),
     Case(lambda **more: front.evaluate(SHARED, SHARED_FOUND, k=1, intervals=True, **more), "cluster='gold'"),
@@ -1020,35 +1060,38 @@ TASKS = [
         )
         for taken in (r"'recall@5 >= 0\.8'", r"'observed\(recall@5\) >= 0\.8'")
     ),
-    Case(lambda: front.audit_labels(SET, "run.jsonl"), READS_RUN, then=READ[0], holds=holds_the_run),
-    Case(lambda: front.audit_labels(SET, {"bm25": "run.jsonl"}), READS_RUN, then=READ[0], holds=holds_the_run),
+    Case(lambda: labels.audit_labels(SET, "run.jsonl"), READS_RUN, then=READ[0], holds=holds_the_run),
+    Case(lambda: labels.audit_labels(SET, {"bm25": "run.jsonl"}), READS_RUN, then=READ[0], holds=holds_the_run),
     Case(
-        lambda: front.audit_labels(SET, [RUN, RUN]),
+        lambda: labels.audit_labels(SET, [RUN, RUN]),
         r'\{"name": run, \.\.\.\}',
-        then=lambda text: front.audit_labels(SET, evaluated(run=RUN)(text.replace(", ...", ""))),
+        then=lambda text: labels.audit_labels(SET, evaluated(run=RUN)(text.replace(", ...", ""))),
     ),
     Case(
-        lambda **more: front.audit_labels(
+        lambda **more: labels.audit_labels(
             [{**SET[0], "gold": [{"id": "z", "text": NINE, "metadata": {"source": "a"}}]}], KEYED_RUN, **more
         ),
         "as `id_key`",
         value="source",
     ),
     Case(
-        lambda **more: front.audit_labels(SET[:1], [a_run(ROWS[:1]), KEYED_RUN], **more),
+        lambda **more: labels.audit_labels(SET[:1], [a_run(ROWS[:1]), KEYED_RUN], **more),
         "as `id_key`",
-        then=lambda text: front.audit_labels(
+        then=lambda text: labels.audit_labels(
             [{**SET[0], "gold": KEYED[0][1:]}], [KEYED_RUN], **{text.split("`")[1]: "source"}
         ),
     ),
     Case(
-        lambda **more: front.audit_labels(SET[:1], [a_run(ROWS[:1]), KEYED_RUN], **more),
-        'match_method="text"',
+        lambda **more: labels.audit_labels(SET[:1], [a_run(ROWS[:1]), KEYED_RUN], **more),
+        "match_method='text'",
     ),
     Case(
-        lambda **more: front.apply_labels(SET, "keyed.jsonl", **more), "Give `id_key`", {"id_key": "wrong"}, value="key"
+        lambda **more: labels.apply_labels(SET, "keyed.jsonl", **more),
+        "Give `id_key`",
+        {"id_key": "wrong"},
+        value="key",
     ),
-    Case(twice(lambda **more: front.write_queue(front.audit_labels(SET, RUN), "queue.jsonl", **more)), "force=True"),
+    Case(twice(lambda **more: labels.write_queue(labels.audit_labels(SET, RUN), "queue.jsonl", **more)), "force=True"),
     Case(
         lambda **more: front.sweep(GOLD, FOUND, **more),
         "as `in_use`",
@@ -1079,7 +1122,7 @@ TASKS = [
     ),
     # Answers
     Case(
-        lambda: front.AnswerPairs(["a", "b"], ["a"]),
+        lambda: AnswerPairs(["a", "b"], ["a"]),
         "call `evaluate_answers`",
         then=lambda text: named(text)([["a", "b"]], ["a"]),
     ),
@@ -1090,7 +1133,7 @@ TASKS = [
         value=embed,
     ),
     Case(
-        lambda: front.ANSWER_METRICS["semantic_similarity"].function(front.AnswerPairs(["a"], ["a"])),
+        lambda: ANSWER_METRICS["semantic_similarity"].function(AnswerPairs(["a"], ["a"])),
         r"embeddings=\.\.\.",
         then=lambda text: front.evaluate_answers(
             ["a"], ["a"], metrics=["semantic_similarity"], **{text.split("=")[0]: embed}
@@ -1109,40 +1152,40 @@ TASKS = [
     ),
     Case(lambda **more: front.evaluate_answers(["a"], ["a"], **more), r"refusals=\[.*?\]", {"refusals": "ask"}),
     Case(
-        lambda **more: front.judge_contexts(["It costs 10 euros."], [[CORPUS[0]]], writer([]), **more),
+        lambda **more: models.judge_contexts(["It costs 10 euros."], [[CORPUS[0]]], writer([]), **more),
         r"questions=\.\.\.",
         value=["How much is it?"],
     ),
     # Models and questions
     Case(
-        lambda: front.as_language_model(lambda prompt, temperature: ""),
+        lambda: models.as_language_model(lambda prompt, temperature: ""),
         "`lambda prompt: .*?`",
-        then=lambda text: front.as_language_model(evaluated(ask=lambda prompt, temperature: "")(text)),
+        then=lambda text: models.as_language_model(evaluated(ask=lambda prompt, temperature: "")(text)),
     ),
     Case(
-        lambda: front.as_language_model(lambda prompt: 7).ask("Hello"),
+        lambda: models.as_language_model(lambda prompt: 7).ask("Hello"),
         "`content` or `text`",
         then=lambda text: [answered_under(name) for name in re.findall(r"`(\w+)`", text)],
         holds=lambda said: said == ["Yes.", "Yes."],
     ),
     Case(
-        lambda: front.run_retriever(lambda question, top_k: [], SET, k=2),
+        lambda: front.run_retriever(SET, lambda question, top_k: [], k=2),
         "`lambda question: .*?`",
-        then=lambda text: front.run_retriever(evaluated(search=search)(text), SET, k=2, progress=False),
+        then=lambda text: front.run_retriever(SET, evaluated(search=search)(text), k=2, progress=False),
         holds=holds_the_run,
     ),
     *(
         Case(
-            lambda: front.run_retriever("search", SET, k=2),
+            lambda: front.run_retriever(SET, "search", k=2),
             taken,
             then=lambda text: front.run_retriever(
-                having(text.rpartition(" ")[2], lambda query: FOUND[0]), SET, k=2, progress=False
+                SET, having(text.rpartition(" ")[2], lambda query: FOUND[0]), k=2, progress=False
             ),
             holds=holds_the_run,
         )
         for taken in ("with `invoke`", "`retrieve`")
     ),
-    Case(lambda **more: front.run_retriever(search, SET, progress=False, **more), "k=10", holds=holds_the_run),
+    Case(lambda **more: front.run_retriever(SET, search, progress=False, **more), "k=10", holds=holds_the_run),
     Case(asked, "Pass `journal`", then=resumed, holds=holds_the_run),
     *(Case(recorded, f"{name}=True", holds=holds_the_run) for name in ("resume", "fresh")),
     *(
@@ -1157,12 +1200,12 @@ TASKS = [
     ),
     Case(recorded, "fresh=True", {"k": 1}, holds=holds_the_run),
     Case(
-        lambda **more: front.run_bench(None, find_lamps, llm=writer([]), k=3, progress=False, **more),
+        lambda **more: models.run_bench(None, find_lamps, llm=writer([]), k=3, progress=False, **more),
         "Give `corpus`",
         then=lambda text: lamps(llm=writer([]), skip_e2e=True, samples=2),
     ),
     Case(
-        lambda **more: front.run_bench(None, find_lamps, llm=writer([]), k=3, progress=False, skip_e2e=True, **more),
+        lambda **more: models.run_bench(None, find_lamps, llm=writer([]), k=3, progress=False, skip_e2e=True, **more),
         "an `evalset`",
         value=EVALSET,
     ),
@@ -1173,7 +1216,7 @@ TASKS = [
         "eval_mode='all'",
         {"eval_mode": "semantic"},
     ),
-    Case(lambda: front.generate_evalset("corpus.jsonl", Writer()), r"`read_corpus\(path\)`", then=READ[2], holds=len),
+    Case(lambda: models.generate_evalset("corpus.jsonl", Writer()), r"`read_corpus\(path\)`", then=READ[2], holds=len),
     Case(
         lambda **more: unwritten(CHUNKS, Writer(), types=["literal", "riddle"], **more),
         r"prompts=\{'riddle': \.\.\.\}",
@@ -1255,15 +1298,9 @@ TASKS = [
             "jinja2": lambda: EVALUATED.report("page.html", force=True),
             "matplotlib": lambda: plots.plot_hits(front.build_report({"a": EVALUATED})),
             "pandas": lambda: EVALUATED.to_pandas(),
-            "jsonschema": lambda: front.as_language_model(lambda prompt: "{}").ask("Hello", {"type": "object"}),
+            "jsonschema": lambda: models.as_language_model(lambda prompt: "{}").ask("Hello", {"type": "object"}),
             "pytrec_eval": lambda: front.verify(SET, RUN),
         }.items()
-    ),
-    Case(
-        lambda: fonts.warn_of_boxes([unreadable()]),
-        r'pip install "krag-eval\[\w+\]"',
-        then=installs("noto_cjk_sans_otc", lambda: None),
-        is_slow=True,
     ),
     # Live scores
     Case(lambda **more: front.LiveScorer(BY_DOCUMENT, **more), "level='document'"),
@@ -1272,13 +1309,15 @@ TASKS = [
     Case(lambda **more: front.LiveScorer(**more), "`sinks`", value=[Noting()]),
     Case(
         lambda: front.LiveScorer(SET, watch=True, on_alert=print),
-        r"`krag_eval\.Watch\(\)`",
-        then=lambda text: front.LiveScorer(SET, watch=evaluated(krag_eval=front)(text), on_alert=print),
+        r"`krag_eval_monitor\.Watch\(\)`",
+        then=lambda text: front.LiveScorer(
+            SET, watch=evaluated(krag_eval_monitor=krag_eval_monitor)(text), on_alert=print
+        ),
     ),
     Case(
-        lambda: front.Watch(canaries={}),
+        lambda: krag_eval_monitor.Watch(canaries={}),
         "`run_retriever`",
-        then=lambda text: front.Watch(canaries=named(text)(search, SET, k=2, progress=False)),
+        then=lambda text: krag_eval_monitor.Watch(canaries=named(text)(SET, search, k=2, progress=False)),
     ),
     # Reports and plots
     *(
@@ -1293,7 +1332,7 @@ TASKS = [
     Case(
         lambda: front.build_report(EVALUATED),
         r'\{"bm25": run1, "hybrid": run2\}',
-        then=lambda text: front.build_report(evaluated(run1=RUN, run2=RUN)(text), SET),
+        then=lambda text: front.build_report(SET, evaluated(run1=RUN, run2=RUN)(text)),
     ),
     Case(write_one_plot, "force=True", is_slow=True),
     Case(
@@ -1319,7 +1358,7 @@ TASKS = [
     ),
     Case(
         lambda: (
-            front.run_retriever(search, SET, k=2, journal="journal.jsonl", progress=False),
+            front.run_retriever(SET, search, k=2, journal="journal.jsonl", progress=False),
             scored("journal.jsonl", "out.parquet"),
         ),
         r"krag-eval evaluate SET journal\.jsonl",
@@ -1342,24 +1381,34 @@ TASKS = [
         then=lambda text: pickle.loads(pickle.dumps(by_def)),
     ),
     Case(
-        lambda: front.ColumnarScorer(match_method="id").merge([state().to_json()]),
+        lambda: krag_eval_scale.ColumnarScorer(match_method="id").merge([state().to_json()]),
         r"with `PartialState\.from_json`",
-        then=lambda text: front.ColumnarScorer(match_method="id").merge(
+        then=lambda text: krag_eval_scale.ColumnarScorer(match_method="id").merge(
             [evaluated()(text.split("`")[1])(state().to_json())]
         ),
+    ),
+    Case(
+        lambda: krag_eval_scale.ColumnarScorer(match_method="id").finalize(
+            krag_eval_scale.PartialState.from_json(state(LOG | {"actual": [{"id": "other"}]}).to_json())
+        ),
+        "with `evaluate`",
+        then=lambda text: named(text)(GOLD, FOUND),
     ),
 ]
 BENCH = "bench --corpus lamps.jsonl --retriever search:lamps --samples 2 --skip-e2e"
 # Pieces of messages of which nothing is copied, or nothing that could be tried here.
 ALLOWED = {
+    "a path or a suffix such as `.pdf`": "an example",
+    "what `krag-eval inspect --save` wrote": "tests/datasets/test_inspection.py saves a reading",
     "such as row=1GB": "an example in a help text; --limits is tried",
     "was recorded with metadata={}": "what was given",
     "text, and metadata={} drops": "what was given",
     "a number as `float.hex` writes it": "a stored state is never written by hand",
     "At level='document',": "says where something holds",
-    "must be name=value": "a form; the example after it is tried",
+    "name=value, such as": "a form; the example after it is tried",
+    "columns={} or ": "the ways of an ambiguous cell; the message with them is tried",
+    "or skip answers with skip_e2e=True": "a bench without texts; the same argument is given in its other cases",
     "and --k is {}": "what was given",
-    "so match_method={} can match none": "what was given",
     "The processes of `": "a script without a main guard; the same argument is tried beside it",
     "No embedding model was given.": "the settings say the same before",
     "which a report needs": "`compare` refuses such results before, in the same words",
@@ -1369,6 +1418,9 @@ ALLOWED = {
     "retrieval(k, min_METRIC": "the form of a marker, in the list of markers that pytest prints",
     "keywords only, such as k=5, min_recall=0.8": "tests/analysis/test_pytest_plugin.py marks tests with it",
     "has no bound. Give one, such as min_recall=0.8": "tests/analysis/test_pytest_plugin.py marks tests with it",
+    "Install krag-eval {} again": "the package that is tested is not installed again; tests/_utils/test_plugins.py",
+    "The installation of krag-eval is incomplete": "the name of the distribution",
+    "and this is krag-eval {}": "the name of the distribution",
     'bad_rows="keep"` shows': "tests/adapters/ray/test_scoring.py and tests/adapters/spark/test_engines.py keep them",
 }
 COMMANDS = [
@@ -1504,4 +1556,79 @@ COMMANDS = [
         for taken, path in (("--output(?= or)", "new.md"), ("--journals", "journals"))
     ),
 ]
-CASES = [*EVALUATE, *TASKS, *COMMANDS]
+READINGS = [
+    Case(
+        lambda: front.evaluate(GRADED, FOUND, metrics="P(judged_only=True)@5"),
+        "unjudged='remove'",
+        then=scored_by("P@5"),
+    ),
+    Case(
+        lambda: front.evaluate(GRADED, FOUND, metrics="nDCG(dcg='log2')@5"), "gain='linear'", then=scored_by("nDCG@5")
+    ),
+    Case(
+        lambda: front.evaluate(GRADED, FOUND, metrics="nDCG(gains={0: 0, 2: 5})@5"),
+        "gain='linear'",
+        then=scored_by("nDCG@5"),
+    ),
+    Case(
+        lambda: front.evaluate(GRADED, FOUND, metrics="ERR(max_rel=4)@5"),
+        r"err\(max_grade=\.\.\.\)",
+        then=lambda text: front.evaluate(GRADED, FOUND, metrics=text.replace("...", "4")),
+    ),
+    Case(
+        lambda: front.evaluate([[{"id": "a", "text": NINE, "grade": 5}]], FOUND, metrics="err"),
+        r"err\(max_grade=5\)",
+        then=lambda text: front.evaluate([[{"id": "a", "text": NINE, "grade": 5}]], FOUND, metrics=text),
+    ),
+    Case(
+        lambda: front.evaluate(SCORED, JUDGED),
+        r"evaluate\(qrels, run\)",
+        then=evaluated(qrels=JUDGED, run=SCORED),
+        holds=lambda result: result["ndcg@1"] < 1,
+    ),
+    Case(
+        lambda: front.read_evalset("answered.jsonl"),
+        "with `read_run`",
+        then=lambda text: named(text)("answered.jsonl"),
+        holds=holds_the_run,
+    ),
+    Case(
+        lambda: str(front.inspect_file("unclear.jsonl")),
+        "with `columns`",
+        then=lambda text: front.read_evalset("unclear.jsonl", columns={"question": "alpha", "gold_chunk_ids": "beta"}),
+        holds=len,
+    ),
+    Case(
+        lambda **more: front.evalset_from_rows([{"id": "q1", "frage": "Wann?", "belege": ["hilfe.md"]}], **more),
+        r"columns=\{[^}]*\}",
+        holds=lambda evalset: evalset[0].gold_doc_ids == ("hilfe.md",),
+    ),
+    *(
+        Case(
+            lambda **more: front.evaluate(GOLD, FOUND, exclude_self=True, **more),
+            taken,
+            given,
+            value=value,
+        )
+        for taken, given, value in (
+            ("Give `query_ids`", {"match_method": "id"}, ["q1"]),
+            ("match_method='id'", {"query_ids": ["q1"]}, "id"),
+        )
+    ),
+    Case(
+        lambda **more: front.evaluate(*OWN, **BY_ITSELF, **more),
+        "exclude_self=True",
+        holds=lambda result: result["mrr@1"] == 1,
+    ),
+    Case(
+        lambda **more: front.evaluate(*TIED, metrics="mrr", **more),
+        "ties='bounds'",
+        holds=lambda result: result.tie_bounds["mrr@1"] == (0, 1),
+    ),
+    Case(
+        lambda: front.evaluate(*TIED, metrics="mrr"),
+        "call `evaluate`",
+        then=lambda text: named(text)(*TIED, metrics="mrr", ties="bounds"),
+    ),
+]
+CASES = [*EVALUATE, *ORDERS, *TASKS, *COMMANDS, *READINGS]

@@ -102,20 +102,20 @@ def two_runs() -> Report:
             recorded=recorded,
         ),
     }
-    return build_report(runs, evalset(), by=["type", "language"], k=[1, 3, 5])
+    return build_report(evalset(), runs, by=["type", "language"], k=[1, 3, 5])
 
 
 @functools.cache
 def one_run() -> Report:
     """One run, nothing known of how it was made."""
-    return build_report({"dense": run("dense", [1, 2, None])}, evalset(), k=[1, 3])
+    return build_report(evalset(), {"dense": run("dense", [1, 2, None])}, k=[1, 3])
 
 
 @functools.cache
 def many_runs(n: int = 7) -> Report:
     """More systems than fit beside each other, some with long names."""
     names = ["bm25", "아주 긴 이름을 가진 한국어 검색기 버전 2", "dense", *(f"hybrid-number-{i}" for i in range(n - 3))]
-    return build_report({name: run(name, [1 + i % 3, None, 2]) for i, name in enumerate(names)}, evalset(), k=[1, 3])
+    return build_report(evalset(), {name: run(name, [1 + i % 3, None, 2]) for i, name in enumerate(names)}, k=[1, 3])
 
 
 @functools.cache
@@ -126,7 +126,7 @@ def ids_only() -> Report:
         RunRow.from_dict({"query_id": f"q{i}", "retrieved": [{"id": "x"}, {"id": f"g{i}"}][: 1 + i % 2]})
         for i in range(12)
     ]
-    return build_report({"ids": Run.of("ids", answers)}, evalset(rows, "ids only"), k=[1, 2])
+    return build_report(evalset(rows, "ids only"), {"ids": Run.of("ids", answers)}, k=[1, 2])
 
 
 @functools.cache
@@ -134,7 +134,7 @@ def without_answers() -> Report:
     """No question has an answer, so that nothing is defined; two systems."""
     rows = [{"id": i, "question": f"질문 {i}", "gold": [], "type": "negative"} for i in range(4)]
     questions = evalset(rows, "없음")
-    return build_report({name: run(name, [None], questions) for name in ("a", "b")}, questions, k=[1, 3])
+    return build_report(questions, {name: run(name, [None], questions) for name in ("a", "b")}, k=[1, 3])
 
 
 @functools.cache
@@ -142,7 +142,7 @@ def one_query() -> Report:
     """A single question, two systems."""
     rows = [{"id": "only", "question": "하나?", "gold": [{"id": "g", "text": "하나"}], "type": "literal"}]
     questions = evalset(rows, "하나")
-    return build_report({"a": run("a", [1], questions), "b": run("b", [3], questions)}, questions, k=[1, 3])
+    return build_report(questions, {"a": run("a", [1], questions), "b": run("b", [3], questions)}, k=[1, 3])
 
 
 @functools.cache
@@ -168,7 +168,7 @@ def hostile() -> Report:
         name: run(name, [1, None, f"{ATTACKS[0]}: {ATTACKS[12]}", 2], questions, parameters=parameters)
         for name in names
     }
-    report = build_report(runs, questions, by=["type", ATTACKS[12]], k=[1, 3], title=f"title {' '.join(ATTACKS)}")
+    report = build_report(questions, runs, by=["type", ATTACKS[12]], k=[1, 3], title=f"title {' '.join(ATTACKS)}")
     return replace(report, notes=ATTACKS)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from krag_eval import EvalSet, write_evalset, write_run
-from krag_eval.report.view import view_app
+from krag_eval_report.view import view_app
 from tests.support.page_cases import FIRST, QUESTIONS, run_of, shop, write_page
 
 TOKEN = "token-of_the-tests"

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from krag_eval._utils.errors import InvalidInputError, did_you_mean
+from krag_eval._utils.errors import Argument, InvalidInputError, Parts, did_you_mean
 from krag_eval._utils.files.io import Copy, StrPath, is_file, open_file
 
 SAVE_AS_UTF8 = "save it as UTF-8, which Excel calls “CSV UTF-8”."
@@ -42,10 +42,10 @@ def decode(content: bytes, path: str | os.PathLike[str]) -> str:
     except UnicodeDecodeError as error:
         number, begin = content.count(b"\n", 0, error.start) + 1, content.rfind(b"\n", 0, error.start) + 1
         line = content[begin:].partition(b"\n")[0]
-        raise InvalidInputError(not_utf8(f"{path}:{number}", error.start - begin, line)) from None
+        raise InvalidInputError(*not_utf8(f"{path}:{number}", error.start - begin, line)) from None
 
 
-def not_utf8(place: str, start: int, line: bytes) -> str:
+def not_utf8(place: str, start: int, line: bytes) -> Parts:
     """Return the message for a line that is not UTF-8.
 
     Args:
@@ -53,21 +53,21 @@ def not_utf8(place: str, start: int, line: bytes) -> str:
         start: The first byte that is not UTF-8.
         line: The line.
 
-    >>> print(not_utf8("set.csv:2", 2, "1,환불은 언제?".encode("cp949")))
+    >>> print(*not_utf8("set.csv:2", 2, "1,환불은 언제?".encode("cp949")), sep="")
     set.csv:2: not UTF-8 at byte 2 of the line; as cp949 it reads '환불은 언제?'. Read it with encoding='cp949', or ...
     """
-    what = "Pack it again in UTF-8." if place.rpartition(":")[0].endswith(".gz") else cure(line)
-    return f"{place}: not UTF-8 at byte {start} of the line{looks_like(line)}. {what}"
+    what = ("Pack it again in UTF-8.",) if place.rpartition(":")[0].endswith(".gz") else cure(line)
+    return f"{place}: not UTF-8 at byte {start} of the line{looks_like(line)}. ", *what
 
 
-def cure(data: bytes) -> str:
+def cure(data: bytes) -> Parts:
     """Return what to do about a file that is not UTF-8, by its beginning or a line of it."""
     if data.startswith(_WORKBOOK):
-        return f"If it is a workbook, {SAVE_AS_UTF8}"
+        return (f"If it is a workbook, {SAVE_AS_UTF8}",)
     encoding = "utf-16" if data.startswith(_UTF_16) else encoding_of(data)
     if encoding is None:
-        return f"Name its `encoding`, or {SAVE_AS_UTF8}"
-    return f"Read it with encoding={encoding!r}, or {SAVE_AS_UTF8}"
+        return "Name its ", Argument("encoding"), f", or {SAVE_AS_UTF8}"
+    return "Read it with ", Argument("encoding", encoding), f", or {SAVE_AS_UTF8}"
 
 
 def looks_like(data: bytes) -> str:
@@ -128,8 +128,9 @@ def in_utf8(path: str, encoding: str | None) -> str:
     except (LookupError, TypeError, ValueError):
         known = sorted({name for name, _ in _SCRIPTS} | {"utf-8", "utf-16", "euc-kr", "gb18030", "shift_jis"})
         raise InvalidInputError(
-            f"Unknown `encoding` {encoding!r:.60}.{did_you_mean(encoding, known)} Known are {', '.join(known)} and the "
-            "others of Python."
+            "Unknown ",
+            Argument("encoding"),
+            f" {encoding!r:.60}.{did_you_mean(encoding, known)} Known are {', '.join(known)} and the others of Python.",
         ) from None
     if is_file(path) and _is_kept(path):
         return path
@@ -172,7 +173,7 @@ def _decoded(path: StrPath, encoding: str, decoder: Callable[[], codecs.Incremen
                 before = bytes(error.object[: error.start]).decode(encoding, "replace")
                 piece = bytes(error.object[error.start :]).partition(b"\n")[0]
                 raise InvalidInputError(
-                    f"{path}:{number + before.count(chr(10))}: not {encoding}{looks_like(piece)}. {cure(piece)}"
+                    f"{path}:{number + before.count(chr(10))}: not {encoding}{looks_like(piece)}. ", *cure(piece)
                 ) from None
             number += text.count("\n")
             yield text

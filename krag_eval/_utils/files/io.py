@@ -159,7 +159,8 @@ def _bounded_lines(path: StrPath, file: Any, has: str) -> Iterator[bytes]:
         if len(line) > longest:
             raise InvalidInputError(
                 f"{path}:{number}: {has} more than {shown('row')}. Each line must be one row; is this another kind of "
-                f"file? {to_allow('row')}"
+                "file? ",
+                *to_allow("row"),
             )
         n_empty = n_empty + 1 if line.isspace() else 0
         if n_empty > _MOST_EMPTY_LINES:
@@ -184,7 +185,8 @@ def read_whole(path: StrPath) -> bytes:
                 if content.tell() > limit("file"):  # a device such as /dev/zero has no end
                     raise InvalidInputError(
                         f"{path}: has more than {shown('file')}, too much for a file that is read as a whole. Write it "
-                        f"as JSONL. {to_allow('file')}"
+                        "as JSONL. ",
+                        *to_allow("file"),
                     )
         except OSError as error:
             raise unreadable(path, error) from error
@@ -221,8 +223,8 @@ def unpacked_lines(path: StrPath) -> Iterator[bytes]:
                 total += len(line)
                 if total > most:
                     raise InvalidInputError(
-                        f"{path}:{number}: unpacks to more than {shown('unpacked')}. Unpack the file to read all of "
-                        f"it. {to_allow('unpacked')}"
+                        f"{path}:{number}: unpacks to more than {shown('unpacked')}. Unpack it to read all of it. ",
+                        *to_allow("unpacked"),
                     )
                 if total > always and total > _MOST_TIMES * _size_of(packed):
                     raise InvalidInputError(

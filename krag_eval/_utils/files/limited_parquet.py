@@ -111,7 +111,8 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
                 if n_bytes > most_bytes:
                     raise InvalidInputError(
                         f"{self._path}: row {row + 1}: the strings up to here unpack to more than {_MOST_REPEATS:,} "
-                        f"times their size, which is no real data. {to_allow('unpacked')}"
+                        "times their size, which is no real data. ",
+                        *to_allow("unpacked"),
                     )
                 yield part
             row += len(batch)
@@ -136,7 +137,7 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
                 if leaf.physical_type == "BYTE_ARRAY" and n_values * n_bytes > _MOST_REPEATED:
                     yield path
                 continue
-            raise InvalidInputError(f"{place} {what}, more than {shown(name)}. {to_allow(name, needed)}")
+            raise InvalidInputError(f"{place} {what}, more than {shown(name)}. ", *to_allow(name, needed))
 
     def _leaves(self, group: int, columns: Any) -> list[Any]:
         """Return what the footer says of the columns that are read, or of all."""
@@ -205,7 +206,8 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
             row = int(too_large[0])
             raise InvalidInputError(
                 f"{self._path}: row {first + row + 1} unpacks to {weights[row] / 2**20:,.0f} MB, more than "
-                f"{shown('row')}. {to_allow('row', int(weights[row]))}"
+                f"{shown('row')}. ",
+                *to_allow("row", int(weights[row])),
             )
         ends, start = np.cumsum(weights), 0
         while start < len(batch):

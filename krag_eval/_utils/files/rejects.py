@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.errors import InvalidInputError, Parts, warn, worded
 from krag_eval._utils.files.io import no_looser_than, refuse_link, replacing
 from krag_eval._utils.formatting import number_of
 
@@ -35,7 +35,7 @@ class Rejects:
         self.most = most
         self.extent: Sequence[int] = ()
         self.is_counting_lost = False
-        self._reasons: dict[int, str] = {}
+        self._reasons: dict[int, Parts] = {}
 
     def __len__(self) -> int:
         return len(self._reasons)
@@ -64,9 +64,8 @@ class Rejects:
         new = [line for line in lines if line not in self._reasons]
         if len(self) + len(new) > self.most:
             raise error
-        reason = str(error).removeprefix(f"{place}: ")
         for line in new:
-            self._reasons[line] = reason if line == first else f"belongs to the row at line {first}"
+            self._reasons[line] = error.without(place) if line == first else (f"belongs to the row at line {first}",)
         self.is_counting_lost = self.is_counting_lost or is_unread
 
     def each(self, rows: Iterable[tuple[str, T]], make: Callable[[str, T], U]) -> Iterator[tuple[str, U]]:
@@ -100,9 +99,8 @@ class Rejects:
             if self._reasons:
                 with contextlib.suppress(InvalidInputError):
                     self._write(lines())
-                    error = InvalidInputError(
-                        f"{error} Skipped before that: {number_of(len(self), 'bad line')}, saved in {self.kept_in}."
-                    )
+                    skipped = f" Skipped before that: {number_of(len(self), 'bad line')}, saved in {self.kept_in}."
+                    error = InvalidInputError(*error.args, skipped)
             raise error from None
         if self._reasons:
             self._write(lines())
@@ -121,14 +119,14 @@ class Rejects:
         last = max(self._reasons)
         for number, line in enumerate(lines, 1):
             if number in self._reasons:
-                record = {"line": number, "reason": self._reasons[number], **_raw(line.rstrip(b"\r\n"))}
+                record = {"line": number, "reason": worded(self._reasons[number]), **_raw(line.rstrip(b"\r\n"))}
                 yield json.dumps(record, ensure_ascii=False) + "\n"
             if number == last:
                 return
 
     def _tell(self) -> None:
         for line in sorted(self._reasons)[:_TOLD]:
-            warn(f"{self.path}:{line}: {self._reasons[line]} The line is skipped.")
+            warn(f"{self.path}:{line}: ", *self._reasons[line], " The line is skipped.")
         skipped = number_of(len(self), "bad line")
         warn(f"{self.path}: {skipped} skipped, and saved in {self.kept_in}. Correct them there, or in the file itself.")
 

@@ -18,8 +18,7 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, describe_type
 from krag_eval._utils.files.encodings import decode, not_utf8
 from krag_eval._utils.files.io import StrPath, lines_of, read_whole
 from krag_eval._utils.files.rejects import Rejects
@@ -75,7 +74,7 @@ def check_size(text: str) -> None:
         for piece in _PIECE.finditer(text):
             n_values += sum(map(_STRING.sub("", piece[0]).count, ",[{"))  # texts hold commas too
             if n_values > most:
-                raise TooManyValuesError(f"has more than {most:,} values. {to_allow('values')}")
+                raise TooManyValuesError(f"has more than {most:,} values. ", *to_allow("values"))
 
 
 def parse_lines(lines: Sequence[bytes]) -> list[dict[str, Any]] | None:
@@ -259,11 +258,11 @@ def _parse_line(line: bytes, place: str) -> dict[str, Any]:
     try:
         row = parse_json(line.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise InvalidInputError(not_utf8(place, error.start, line)) from None
+        raise InvalidInputError(*not_utf8(place, error.start, line)) from None
     except NestedTooDeepError as error:
         raise InvalidInputError(f"{place}: {error}. A row is an object of a few levels.") from None
     except TooManyValuesError as error:
-        raise InvalidInputError(f"{place}: {error}") from None
+        raise InvalidInputError(f"{place}: ", *error.args) from None
     except ValueError as error:
         reason = _reason(error)
         raise InvalidInputError(f"{place}: not valid JSON: {reason}. Each line must be one JSON object.") from None
@@ -292,7 +291,7 @@ def read_json(path: StrPath) -> object:
             "The file must be one JSON value; if each line is one of its own, name the format jsonl."
         ) from None
     except TooManyValuesError as error:
-        raise InvalidInputError(f"{path}: {error}") from None
+        raise InvalidInputError(f"{path}: ", *error.args) from None
     except ValueError as error:
         raise InvalidInputError(f"{path}: not valid JSON: {error}. The file must be one JSON value.") from None
 

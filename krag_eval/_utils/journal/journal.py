@@ -22,7 +22,9 @@ from krag_eval._utils.files import io
 from krag_eval._utils.files.io import StrPath, lines_of, lock, refuse_link, replacing, sync_folder
 from krag_eval._utils.files.strict_json import TooManyValuesError, check_size, in_batches
 from krag_eval._utils.journal.rows import JournalKind, JournalLine, read_lines, seal
+from krag_eval._utils.lifecycle import at_fork
 from krag_eval._utils.limits import limit, shown, to_allow
+from krag_eval._utils.threads import start_thread
 
 Check = Callable[[Path, Mapping[str, Any]], object]
 Take = Callable[[list[JournalLine]], Iterable[bool]]
@@ -117,11 +119,12 @@ class Journal:
         try:
             check_size(line.decode())
         except TooManyValuesError as error:
-            raise RowTooLongError(f"{self.path}: a row {error}") from None
+            raise RowTooLongError(f"{self.path}: a row ", *error.args) from None
         if len(line) > limit("row"):
             raise RowTooLongError(
-                f"{self.path}: a row of {len(line) / 2**20:,.0f} MB is too large. A row has at most "
-                f"{shown('row')}. Keep fewer documents, or shorter texts and metadata. {to_allow('row', len(line))}"
+                f"{self.path}: a row of {len(line) / 2**20:,.0f} MB is too large. A row has at most {shown('row')}. "
+                "Keep fewer documents, or shorter texts and metadata. ",
+                *to_allow("row", len(line)),
             )
         self.check_own()
         if not self._is_as_left() and (fault := self.fault(line)):
@@ -384,18 +387,15 @@ class Syncing:
         self._error: OSError | None = None
         self._is_over = False
         self._wake = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="krag-eval-sync", daemon=True)
-        self._is_alone = False
-        try:
-            self._thread.start()
-        except RuntimeError:  # too many threads, or the interpreter is shutting down
-            self._is_alone = True
+        self._thread: threading.Thread | None = None
+        with contextlib.suppress(RuntimeError):  # too many threads, or the interpreter is shutting down
+            self._thread = start_thread(self._work, "krag-eval-sync")
 
     def row_written(self) -> OSError | None:
         """Count a row, and return the disk's error for earlier rows, if there was one."""
         self._unsynced += 1
         if self._unsynced >= SYNC_ROWS:
-            if self._is_alone:
+            if self._thread is None:
                 self._sync()
             self._wake.set()
         return self._error
@@ -404,7 +404,7 @@ class Syncing:
         """Put the rest on the disk, and return the disk's error, if there was one."""
         self._is_over = True
         self._wake.set()
-        if self._is_alone:
+        if self._thread is None:
             self._sync()
         else:
             self._thread.join()
@@ -437,5 +437,4 @@ def _let_go_of_all() -> None:
     _OPEN.clear()
 
 
-if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is forked
-    os.register_at_fork(after_in_child=_let_go_of_all)
+at_fork(in_child=_let_go_of_all)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, refuse
 from krag_eval._utils.journal.journal import Journal
 from krag_eval._utils.journal.rows import JournalKind, JournalLine
 from krag_eval._utils.version import __version__
@@ -126,9 +126,9 @@ class KeyedJournal:
 
 
 def _checked(path: object) -> Path:
-    if isinstance(path, (str, os.PathLike)) and os.fspath(path):
-        return Path(path)
-    raise InvalidInputError(f"`journal` must be the path of a file, or None, got {path!r:.60}.")
+    if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
+        refuse("journal", "the path of a file, or None", path)
+    return Path(path)
 
 
 def _shown(holder: Mapping[str, Any], name: str) -> str:

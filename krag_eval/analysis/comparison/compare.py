@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -13,32 +12,36 @@ from typing import NamedTuple, Unpack
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
-from krag_eval._utils.checks import as_number, one_of
-from krag_eval._utils.errors import InvalidInputError, show, warn
+from krag_eval._utils.checks import check_count, check_number, one_of
+from krag_eval._utils.errors import Argument, InvalidInputError, refuse, warn
 from krag_eval._utils.suggestions import check_names
-from krag_eval.analysis.comparison.result import Comparison, ComparisonRow, Transition
+from krag_eval.analysis.comparison.result import Comparison
+from krag_eval.analysis.comparison.rows import ComparisonRow, Transition
 from krag_eval.analysis.comparison.systems import (
     Slice,
     System,
+    Systems,
     check_comparable,
     check_systems,
+    results_alone,
     score,
     slices_of,
     split_repeated,
     with_repeats,
 )
-from krag_eval.analysis.diagnosis import FOUND, Diagnosis, diagnose
 from krag_eval.datasets import DOC_KEY, Run, as_evalset
+from krag_eval.datasets.argument_order import gold_first
+from krag_eval.documents.readers import IdKey
+from krag_eval.evaluation.causes import FOUND
+from krag_eval.evaluation.diagnosis import Diagnosis, diagnose
 from krag_eval.evaluation.intervals import Clusters, labels_of, warn_of_shared_gold
 from krag_eval.evaluation.pipeline import MetricFunction
-from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import ScoringSettings
-from krag_eval.metrics import ALL_METRICS
 from krag_eval.metrics.aggregation import MeanState
 from krag_eval.metrics.alpha_ndcg import has_own_ideal, refuse_own_ideal
-from krag_eval.metrics.names import DefaultCutOffs, as_key
+from krag_eval.metrics.names import DefaultCutOffs, as_key, is_lower_better
 from krag_eval.statistics.bootstrap import bounds_of, mean_intervals
-from krag_eval.statistics.checks import check_rounds, check_seed, check_share, need_scipy
+from krag_eval.statistics.checks import check_confidence, need_scipy
 from krag_eval.statistics.clusters import cluster_intervals, cluster_means, cluster_sums
 from krag_eval.statistics.significance import (
     RunVariance,
@@ -78,9 +81,10 @@ FIRST = ""
 """The baseline by default: the first system. No system has this name."""
 
 
+@gold_first(old="systems, evalset")
 def compare(
-    systems: Mapping[str, Run | EvaluationResult | Sequence[Run | EvaluationResult]],
     evalset: object = None,
+    systems: Systems | None = None,
     *,
     baseline: str | None = FIRST,
     k: int | str | Sequence[int | str | None] | None = COMPARED_CUT_OFFS,
@@ -95,7 +99,7 @@ def compare(
     seed: int = 0,
     missing: str = "refuse",
     level: str = "chunk",
-    doc_key: str = DOC_KEY,
+    doc_key: IdKey = DOC_KEY,
     proxy: bool = False,
     n_jobs: int = 1,
     **settings: Unpack[ScoringSettings],
@@ -109,10 +113,11 @@ def compare(
     the two missed. Every further metric and cut-off makes all tests stricter, so name only those that decide.
 
     Args:
+        evalset: The evaluation set: needed for runs, and for slices. Results can also be given alone:
+            `compare(results)`.
         systems: Runs, which are scored here as `evaluate_run` does, or results that kept their queries, by name. A list
             is one system that was run several times: its values are the means over these runs, and intervals and tests
             allow for the variance between runs, too.
-        evalset: The evaluation set: needed for runs, and for slices.
         baseline: The name of the system that the others are compared with; the first by default. None compares all
             pairs with the randomised Tukey HSD test: see `Comparison.pairs` and `Comparison.letters`.
         k: One cut-off or several at which runs are scored, as `evaluate_run` takes them; None scores all ranks.
@@ -160,31 +165,36 @@ def compare(
     """
     check_names(settings, ScoringSettings.__annotations__)
     need_scipy("compare")
+    evalset, systems = results_alone(evalset, systems)
     first_runs, repeats = split_repeated(systems)
     given, first = check_systems(first_runs, None if baseline == FIRST else baseline)
     options = _Options(
-        n_bootstrap=check_rounds("n_bootstrap", n_bootstrap),
-        n_randomisation=check_rounds("n_randomisation", n_randomisation),
-        confidence=check_share("confidence", confidence),
-        margin=_check_margin(margin),
-        seed=check_seed(seed),
+        n_bootstrap=check_count("n_bootstrap", n_bootstrap, least=100),
+        n_randomisation=check_count("n_randomisation", n_randomisation, least=100),
+        confidence=check_confidence(confidence),
+        margin=check_number("margin", margin, "It is the smallest difference that matters.", least=0),
+        seed=check_count("seed", seed, least=0),
     )
     questions = None if evalset is None else as_evalset(evalset)
     if questions is None and by:
-        raise InvalidInputError(f"Slices by {by!r:.60} need the evaluation set. Pass it as `evalset`.")
+        raise InvalidInputError(
+            f"Slices by {by!r:.60} need the evaluation set. Write `compare(evalset, systems, by={by!r:.60})`."
+        )
     parts = [] if questions is None else slices_of(questions, by)
     runs = [system for system in (*given.values(), *chain(*repeats.values())) if isinstance(system, Run)]
     if not runs and (metrics is not DECISIVE_METRICS or settings):
         raise InvalidInputError(
-            "Results were scored before: `metrics` and scoring settings are for runs. Leave them out, or pass runs."
+            "Results were scored before: ",
+            Argument("metrics"),
+            " and scoring settings are for runs. Leave them out, or pass runs.",
         )
     if metrics is DECISIVE_METRICS and any(run.has_sessions for run in runs):
         metrics = COMPARED_OF_SESSIONS
     scoring = {"k": k, "metrics": metrics, "level": level, "doc_key": doc_key, "proxy": proxy, "n_jobs": n_jobs}
-    scored = score(given, questions, missing, scoring | settings)
+    scored = score(questions, given, missing, scoring | settings)
     again = [{name: run} for name, of_system in repeats.items() for run in of_system]
-    further = [system for one in again for system in score(one, questions, missing, scoring | settings)]
-    check_comparable([*scored, *further], questions)
+    further = [system for one in again for system in score(questions, one, missing, scoring | settings)]
+    check_comparable(questions, [*scored, *further])
     scored = [with_repeats(system, [one for one in further if one.name == system.name]) for system in scored]
     chosen = _choose_keys(_shared_keys(scored), keys)
     asked = keys is not None or any(isinstance(system, Run) for system in given.values())
@@ -224,21 +234,6 @@ def compare(
     )
 
 
-def _check_margin(value: object) -> float:
-    margin = as_number(value)
-    if margin is None or not 0 <= margin < float("inf"):
-        raise InvalidInputError(
-            f"`margin` must be a number of at least 0, got {show(value)}. It is the smallest difference that matters."
-        )
-    return margin
-
-
-def is_lower_better(key: str) -> bool:
-    """Return whether a lower value of this key is better."""
-    metric = ALL_METRICS.get(re.split("[(@]", key)[0])
-    return metric is not None and metric.lower_is_better
-
-
 def _shared_keys(systems: Sequence[System]) -> list[str]:
     """Return the keys that all systems have: `doc_hit` exists only where documents have ids."""
     keys = [key for key in systems[0].detail.values if all(key in system.detail.values for system in systems)]
@@ -271,7 +266,7 @@ def _choose_keys(shared: Sequence[str], keys: Sequence[str] | None) -> list[str]
     if keys is None:
         return list(shared)
     if isinstance(keys, str) or not keys:
-        raise InvalidInputError(f"`keys` must be a list of values such as 'recall@10', got {show(keys)}.")
+        refuse("keys", "a list of values such as 'recall@10'", keys)
     return list(dict.fromkeys(one_of("keys", key if key in shared else as_key(key), shared) for key in keys))
 
 

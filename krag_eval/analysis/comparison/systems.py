@@ -10,15 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray, IntArray
-from krag_eval._utils.checks import describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError, did_you_mean, show, warn, with_name
+from krag_eval._utils.checks import one_of
+from krag_eval._utils.errors import Argument, InvalidInputError, did_you_mean, refuse, warn, with_name
 from krag_eval.datasets import EvalSet, Question, Run
 from krag_eval.datasets.by_query import by_query
 from krag_eval.datasets.run import as_run
-from krag_eval.evaluation.results import Detail, EvaluationResult, detail_of
+from krag_eval.evaluation.detail import Detail, detail_of
+from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.runs import evaluate_run
 
 MISSING = ("refuse", "empty")
+Systems = Mapping[str, Run | EvaluationResult | Sequence[Run | EvaluationResult]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,11 @@ class System:
     runs: tuple[Mapping[str, FloatArray], ...] = ()
 
 
+def results_alone(evalset: Any, systems: Any) -> tuple[object, Any]:
+    """Return the evaluation set and the systems of a call; a single argument is results, which need no set."""
+    return (None, evalset) if systems is None else (evalset, systems)
+
+
 def check_systems(
     systems: object, baseline: object, fewest: int = 2
 ) -> tuple[Mapping[str, Run | EvaluationResult], str]:
@@ -48,19 +55,15 @@ def check_systems(
             none of them.
     """
     if not isinstance(systems, Mapping) or not all(isinstance(name, str) and name for name in systems):
-        raise InvalidInputError(
-            f"The systems must be a mapping from names to runs or results, got {describe_type(systems)}. "
-            'Write {"bm25": run1, "hybrid": run2}.'
-        )
+        cure = 'Write {"bm25": run1, "hybrid": run2}.'
+        refuse("systems", "a mapping from names to runs or results", systems, cure)
     systems = {  # rankings by query, as of ranx and pytrec_eval, are a run
         name: given if isinstance(given, (Run, EvaluationResult)) or by_query(given) is None else as_run(given, name)
         for name, given in systems.items()
     }
     for name, system in systems.items():
         if not isinstance(system, (Run, EvaluationResult)):
-            raise InvalidInputError(
-                f"The system {name!r} is {describe_type(system)}. It must be a Run, or the result of an evaluation."
-            )
+            refuse(f"systems[{name!r}]", "a Run, or the result of an evaluation", system)
     if len(systems) < fewest:
         raise InvalidInputError(
             f"A comparison needs at least two systems, got {len(systems)}. Add the baseline."
@@ -78,16 +81,16 @@ def check_systems(
 
 
 def score(
-    systems: Mapping[str, Run | EvaluationResult],
     questions: EvalSet | None,
+    systems: Mapping[str, Run | EvaluationResult],
     missing: str,
     scoring: Mapping[str, Any],
 ) -> list[System]:
     """Return the systems with their scores; runs are scored here.
 
     Args:
-        systems: The systems by name.
         questions: The evaluation set; runs need one.
+        systems: The systems by name.
         missing: `"refuse"` runs that lack questions which another has, or count them as `"empty"`.
         scoring: Arguments of `evaluate_run`.
 
@@ -97,7 +100,9 @@ def score(
     one_of("missing", missing, MISSING)
     runs = {name: system for name, system in systems.items() if isinstance(system, Run)}
     if runs and questions is None:
-        raise InvalidInputError("Runs are scored against an evaluation set, and none was given. Pass it as `evalset`.")
+        raise InvalidInputError(
+            "Runs are scored against an evaluation set, and none was given. Give it before the runs."
+        )
     if questions is not None:
         _check_rows(runs, questions, missing)
     return [_scored(name, system, questions, scoring) for name, system in systems.items()]
@@ -144,9 +149,10 @@ def _check_rows(runs: Mapping[str, Run], questions: EvalSet, missing: str) -> No
         only_here = [query_id for query_id in ids if query_id not in by_all]
         if only_here and missing == "refuse":
             raise InvalidInputError(
-                f"The run {name!r} has no row for {len(only_here)} of {len(questions)} questions that other runs have: "
-                f"{some(only_here)}. Run the retriever for them, or count them as nothing retrieved with "
-                "missing='empty', if that is what a missing row means."
+                f"The run {name!r} has no row for {len(only_here)} of {len(questions)} questions that other runs "
+                f"have: {some(only_here)}. Run the retriever for them, or count them as nothing retrieved with ",
+                Argument("missing", "empty"),
+                ", if that is what a missing row means.",
             )
     if by_all:
         left = [query_id for query_id in questions.ids if query_id in by_all]
@@ -156,7 +162,7 @@ def _check_rows(runs: Mapping[str, Run], questions: EvalSet, missing: str) -> No
         )
 
 
-def check_comparable(systems: Sequence[System], questions: EvalSet | None) -> None:
+def check_comparable(questions: EvalSet | None, systems: Sequence[System]) -> None:
     """Refuse systems that were not measured by the same rule on the same questions.
 
     Raises:
@@ -288,7 +294,7 @@ def slices_of(questions: EvalSet, by: object) -> list[Slice]:
         by = (_DEFAULT,) if any(question.type is not None for question in questions) else ()
     fields = [by] if isinstance(by, str) else by
     if not isinstance(fields, Sequence) or not all(isinstance(field, str) for field in fields):
-        raise InvalidInputError(f"`by` must be a field of the questions or a list of fields, got {show(by)}.")
+        refuse("by", "a field of the questions or a list of fields", by)
     return [part for field in dict.fromkeys(fields) for part in _slices_by(questions, field)]
 
 

@@ -6,26 +6,28 @@ Each inner list is a need. Texts come from the `corpus.parquet` in the same fold
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, refuse
 from krag_eval._utils.files.io import is_file
 from krag_eval.datasets.corpus import read_passage
 from krag_eval.datasets.formats.source import Kind, Row, Source, read_at
 from krag_eval.datasets.formats.writing import fields_from
 from krag_eval.datasets.question import Question
+from krag_eval.datasets.run import RunRow
 from krag_eval.documents.document import Document, Need
-from krag_eval.documents.readers import as_id
+from krag_eval.documents.readers import as_id, nfc
 
 _COLUMNS = frozenset({"qid", "query", "retrieval_gt"})
 
 
 def kinds_in(source: Source) -> tuple[Kind, ...]:
-    """Return what a file holds if its columns are those of AutoRAG's questions."""
-    return ("evalset",) if source.names >= _COLUMNS else ()
+    """Return what a file holds if its columns are those of AutoRAG's questions, or of the results of a node."""
+    kinds: list[Kind] = ["evalset"] if source.names >= _COLUMNS else []
+    return tuple(kinds + (["run"] if source.names >= {"qid", "retrieved_ids"} else []))
 
 
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
@@ -42,13 +44,30 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
         yield place, read_at(place, lambda given: _question(given, texts), row)
 
 
+def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
+    """Yield what a node retrieved for each question: ids, and texts and scores if they are there.
+
+    Raises:
+        InvalidInputError: A row cannot be read; the message begins with its place.
+    """
+    return source.each(_ranking)
+
+
+def _ranking(row: Row) -> RunRow:
+    lists = [row.get(name) for name in ("retrieved_ids", "retrieved_contents", "retrieve_scores")]
+    ids, texts, scores = (one if isinstance(one, list) else [] for one in lists)
+    rows = [
+        {"id": doc_id, "text": text, "score": score}
+        for doc_id, text, score in itertools.zip_longest(ids, texts[: len(ids)], scores[: len(ids)])
+    ]
+    return RunRow.from_dict({"query_id": row.get("qid"), "retrieved": rows})
+
+
 def _question(row: Mapping[str, Any], texts: Mapping[str, Document]) -> Question:
     groups = row.get("retrieval_gt")
     if not isinstance(groups, list) or not all(isinstance(group, list) for group in groups):
-        raise InvalidInputError(
-            f"`retrieval_gt` is {describe_type(groups)}. It must be a list of lists of ids: each inner list holds the "
-            "ids of which any is enough, as in [['a', 'b'], ['c']]."
-        )
+        must = "a list of lists of ids: each inner list holds the ids of which any is enough, as in [['a', 'b'], ['c']]"
+        refuse("retrieval_gt", must, groups)
     answers = row.get("generation_gt")
     answers = [answers] if isinstance(answers, str) else answers
     given = answers if isinstance(answers, list) else []
@@ -69,7 +88,7 @@ def _entry(group: list[Any], number: int, texts: Mapping[str, Document]) -> Docu
 
 def _flat(groups: object) -> Iterator[str]:
     for group in groups if isinstance(groups, list) else ():
-        yield from (str(one) for one in (group if isinstance(group, list) else ()))
+        yield from (nfc(str(one)) for one in (group if isinstance(group, list) else ()))
 
 
 def _texts(corpus: Source, wanted: set[str]) -> dict[str, Document]:

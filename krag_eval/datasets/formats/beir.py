@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.errors import InvalidInputError, refuse, warn
 from krag_eval._utils.files.io import is_file, is_folder, replacing, unreadable
 from krag_eval._utils.files.strict_json import dump_json
 from krag_eval.datasets.by_query import gold_document
@@ -23,7 +23,7 @@ from krag_eval.datasets.formats.trec import Judged, Line, grade_text, is_number,
 from krag_eval.datasets.formats.writing import FIELDS, Writing, fields_from
 from krag_eval.datasets.question import Question, check_new
 from krag_eval.documents.document import Document
-from krag_eval.documents.readers import NEGATIVE_GRADE, as_id
+from krag_eval.documents.readers import as_id, nfc
 
 HEADER = ("query-id", "corpus-id", "score")
 
@@ -97,9 +97,9 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
         for doc_id, document in judged.items():
             columns = (question.id, doc_id, grade_text(document, writing))
             judgments.append([tables.cell_of(column, f"the id {column!r:.60}") for column in columns])
-            rows.append((doc_id, None if document.text is None else passage_row(_public(document), doc_id)))
+            rows.append((doc_id, None if document.text is None else passage_row(document, doc_id)))
             if document.text is None:
-                writing.lose_parts([document], "metadata", known=(writing.grade_key, NEGATIVE_GRADE))
+                writing.lose_parts([document], "metadata", known=(writing.grade_key,))
     corpus = writing.first_by_id(rows)
     writing.refuse_empty(queries)
     with replacing(writing.path) as folder:
@@ -119,7 +119,7 @@ def _read_qrels(split: Path) -> dict[str, Judged]:
                 f"{place}: has {len(record)} columns. A line of BEIR qrels is `query-id`, `corpus-id`, `score`, "
                 "separated by tabs."
             )
-        query_id, doc_id, score = (cell.strip() for cell in record)
+        query_id, doc_id, score = (nfc(cell.strip()) for cell in record)
         if not by_query and not is_number(score):
             continue  # the header
         if not query_id or not doc_id:
@@ -138,7 +138,7 @@ def _read_part(root: Path, name: str, wanted: Container[str]) -> dict[str, tuple
     for place, row in Source(path).rows():
         row_id = as_id(row.get("_id", row.get("id")))
         if row_id is None:
-            raise InvalidInputError(f"{place}: `_id` is {row.get('_id')!r:.60}. It must be a string or an integer.")
+            refuse("_id", "a string or an integer", row.get("_id"), at=place)
         check_new(row_id, rows, f"{place}: the id")
         if row_id in wanted:
             rows[row_id] = place, row
@@ -191,10 +191,6 @@ def _query_row(question: Question) -> dict[str, Any]:
 
 def _with_text(judged: Document, found: Document | None) -> Document:
     return judged if found is None else replace(judged, text=found.text, metadata={**found.metadata, **judged.metadata})
-
-
-def _public(document: Document) -> Document:
-    return replace(document, metadata={k: v for k, v in document.metadata.items() if k != NEGATIVE_GRADE})
 
 
 def _write(path: Path, texts: Iterable[str]) -> None:

@@ -10,13 +10,14 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from krag_eval._utils.checks import check_kind, describe_type, one_of
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.checks import check_kind, one_of
+from krag_eval._utils.errors import InvalidInputError, describe_type, refuse
 from krag_eval._utils.files.rejects import Rejects
 from krag_eval._utils.files.strict_json import parse_json
-from krag_eval.datasets.column_names import no_column
 from krag_eval.datasets.evalset import EvalSet, warn_of_numbers
+from krag_eval.datasets.field_roles import meanings, no_column
 from krag_eval.datasets.formats.layout import SQUAD_COLUMNS
+from krag_eval.datasets.formats.nested import value_at
 from krag_eval.datasets.formats.source import Kind, Source, read_at
 from krag_eval.datasets.formats.squad import question_of
 from krag_eval.datasets.formats.writing import FIELDS, made_id, numbered
@@ -71,8 +72,13 @@ def evalset_to_rows(evalset: EvalSet) -> list[dict[str, Any]]:
 
 def kinds_in(source: Source) -> tuple[Kind, ...]:
     """Return what a file holds if its columns are those of SQuAD and none is one of ours."""
-    is_ours = source.names & {*GOLD, "query_id", "retrieved"}
-    return ("evalset",) if source.names >= SQUAD_COLUMNS and not is_ours else ()
+    is_other = source.names & {*GOLD, "query_id", "retrieved"} or any(
+        name not in SQUAD_COLUMNS and "gold" in meanings(name) and meanings(name) & {"document", "id"}
+        for name in source.names
+    )
+    if is_other or not source.names >= SQUAD_COLUMNS:
+        return ()
+    return ("evalset",) if all(isinstance(row.get("context"), (str, type(None))) for row in source.sample) else ()
 
 
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
@@ -81,7 +87,7 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
     Raises:
         InvalidInputError: A row cannot be read, or a column is missing; the message begins with the place.
     """
-    return questions_in(source.rows(), rejects=source.rejects)
+    return questions_in(source.rows(), rejects=source.rejects, named=source.named)
 
 
 def questions_in(
@@ -89,6 +95,7 @@ def questions_in(
     columns: Mapping[str, str] | None = None,
     *,
     rejects: Rejects | None = None,
+    named: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[str, Question]]:
     """Yield each row as a question, with its place.
 
@@ -96,6 +103,7 @@ def questions_in(
         rows: The rows with their places.
         columns: As for `evalset_from_rows`.
         rejects: Collects the rows that may be skipped.
+        named: For messages, the columns of fields that had another name; `columns` by default.
 
     Raises:
         InvalidInputError: A row cannot be read; the message begins with its place.
@@ -108,13 +116,15 @@ def questions_in(
         if not isinstance(row, Mapping):
             raise InvalidInputError(f"{place}: is {describe_type(row)}. Each row must be a mapping of its columns.")
         plain = {str(name): _plain(value) for name, value in row.items()}
-        missing = next((name for name, column in chosen.items() if column not in plain), None)
+        missing = next(
+            (name for name, column in chosen.items() if column not in plain and value_at(plain, column) is None), None
+        )
         if missing is not None and number == 0:
-            raise InvalidInputError(f"{place}: {no_column(chosen, missing, plain)}")
+            raise InvalidInputError(f"{place}: ", *no_column(chosen, missing, plain))
         renamed = {name: value for name, value in plain.items() if name not in chosen.values()}
-        renamed |= {field: plain.get(column) for field, column in chosen.items()}
+        renamed |= {field: value_at(plain, column) for field, column in chosen.items()}
         known = None if taken.is_counting_lost else number
-        return read_at(place, lambda given: _question(given, known), renamed)
+        return read_at(place, lambda given: _question(given, known), renamed, named or chosen)
 
     return taken.each(rows, read)
 
@@ -137,7 +147,7 @@ def _question(given: Mapping[str, Any], number: int | None) -> Question:
 def _squad_question(row: dict[str, Any]) -> Question:
     context, title = row.pop("context"), row.pop("title", None)
     if not isinstance(context, str) or not context:
-        raise InvalidInputError(f"`context` is {describe_type(context)}. It must be the text of the paragraph.")
+        refuse("context", "the text of the paragraph", context)
     metadata = {DOC_KEY: title} if isinstance(title, str) and title else {}
     answers = row.get("answers")
     if isinstance(answers, str) and answers.lstrip()[:1] in ("[", "{"):  # a cell of CSV

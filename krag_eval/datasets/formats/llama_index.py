@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, warn
+from krag_eval._utils.errors import InvalidInputError, describe_type, refuse, warn
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.files.strict_json import dump_json
 from krag_eval.datasets.evalset import EvalSet
@@ -14,7 +13,7 @@ from krag_eval.datasets.formats.source import Kind, Source
 from krag_eval.datasets.formats.writing import Writing
 from krag_eval.datasets.question import Question
 from krag_eval.documents.document import Document
-from krag_eval.documents.readers import as_id
+from krag_eval.documents.readers import as_id, nfc
 
 PARTS = ("queries", "corpus", "relevant_docs")
 
@@ -39,13 +38,10 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
     for query_id, text in queries.items():
         place = f"{source.path}: queries[{query_id!r:.60}]"
         if not isinstance(text, str):
-            raise InvalidInputError(f"{place} is {describe_type(text)}. It must be the text of the query.")
+            refuse(f"queries[{query_id!r:.60}]", "a text", text, at=source.path)
         ids = relevant.get(query_id)
         if not isinstance(ids, list):
-            raise InvalidInputError(
-                f"{source.path}: relevant_docs[{query_id!r:.60}] is {describe_type(ids)}. It must be a list of ids, "
-                "[] for a query that nothing answers."
-            )
+            refuse(f"relevant_docs[{query_id!r:.60}]", "a list of ids, [] if nothing answers it", ids, at=source.path)
         gold = tuple(_document(one, corpus, f"{source.path}: relevant_docs[{query_id!r:.60}]") for one in ids)
         without_text += sum(document.text is None for document in gold)
         yield place, Question(id=_id(query_id, place), question=text or None, gold=gold)
@@ -62,7 +58,7 @@ def passages(source: Source) -> Iterator[tuple[str, Document]]:
     for doc_id, text in _part(source, "corpus").items():
         place = f"{source.path}: corpus[{doc_id!r:.60}]"
         if not isinstance(text, str):
-            raise InvalidInputError(f"{place} is {describe_type(text)}. It must be a text.")
+            refuse(f"corpus[{doc_id!r:.60}]", "a text", text, at=source.path)
         yield place, Document(id=_id(doc_id, place), text=text)
 
 
@@ -90,7 +86,7 @@ def _part(source: Source, name: str) -> Mapping[str, Any]:
             f"{source.path}: is not a data set of LlamaIndex: `{name}` is {describe_type(part)}. It needs "
             '{"queries": {id: text}, "corpus": {id: text}, "relevant_docs": {query id: [ids]}}.'
         )
-    return part
+    return {nfc(key): value for key, value in part.items()}
 
 
 def _document(given: object, corpus: Mapping[str, Any], place: str) -> Document:
@@ -99,7 +95,7 @@ def _document(given: object, corpus: Mapping[str, Any], place: str) -> Document:
         raise InvalidInputError(f"{place} has {given!r:.60}. An id is a string or an integer.")
     text = corpus.get(doc_id)
     if text is not None and not isinstance(text, str):
-        raise InvalidInputError(f"{place}: corpus[{doc_id!r:.60}] is {describe_type(text)}. It must be a text.")
+        refuse(f"corpus[{doc_id!r:.60}]", "a text", text, at=place)
     return Document(id=doc_id, text=text)
 
 

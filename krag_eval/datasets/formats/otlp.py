@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval._utils.errors import InvalidInputError, describe_type, show
 
 QUERY_ID = "krag_query_id"
 INPUTS = ("input.value", "gen_ai.input.messages")

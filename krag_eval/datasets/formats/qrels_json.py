@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, refuse
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.files.strict_json import dump_json, parse_json
 from krag_eval.datasets.by_query import gold_document, number_in, order_of
@@ -18,7 +17,6 @@ from krag_eval.datasets.formats.writing import Writing
 from krag_eval.datasets.question import Question
 from krag_eval.datasets.run import Run, RunRow
 from krag_eval.documents.document import Document
-from krag_eval.documents.readers import NEGATIVE_GRADE
 
 
 def kinds_in(source: Source) -> tuple[Kind, ...]:
@@ -60,7 +58,7 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
     table: dict[str, dict[str, Any]] = {}
     for question, gold in writing.gold_of(evalset):
         writing.lose_fields(question)
-        writing.lose_parts(gold, "text", "metadata", known=(writing.grade_key, NEGATIVE_GRADE))
+        writing.lose_parts(gold, "text", "metadata", known=(writing.grade_key,))
         judged = writing.judged(gold)
         table[question.id] = {i: parse_json(grade_text(d, writing)) for i, d in judged.items()}
     write_atomically(writing.path, [dump_json(table, "the evaluation set", indent=1), "\n"])
@@ -84,9 +82,7 @@ def write_rankings(run: Run, writing: Writing) -> None:
 def _rows(source: Source) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     document = source.document
     if not isinstance(document, dict):
-        raise InvalidInputError(
-            f"{source.path}: holds {describe_type(document)}. It must be {{query: {{document: number}}}}."
-        )
+        refuse("file", "{query: {document: number}}", document, at=source.path)
     for query_id, row in document.items():
         place = f"{source.path}: [{query_id!r:.60}]"
         if not query_id or not isinstance(row, dict) or "" in row or not all(map(_is_number, row.values())):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from krag_eval._utils.checks import as_number, describe_type
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.checks import as_number
+from krag_eval._utils.errors import InvalidInputError, refuse
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.files.strict_json import dump_json
 from krag_eval.datasets.evalset import EvalSet
@@ -30,6 +30,8 @@ _OF_RUN = (*RETRIEVED, *ANSWERS, "error", "seconds")
 
 def kinds_in(source: Source) -> tuple[Kind, ...]:
     """Return what a file holds by its columns, or by the keys of its first row."""
+    if "user_input" not in source.names and source.names & {"query", "question"}:
+        return ()  # of LlamaIndex, or of an older version
     kinds: list[Kind] = ["evalset"] if source.names & set(REFERENCE) else []
     kinds += ["run"] if source.names & set(RETRIEVED) else []
     return tuple(kinds or (["evalset"] if "user_input" in source.names else []))
@@ -115,7 +117,7 @@ def _id(row: Row, number: int | None) -> str:
     given = row.get("id")
     found = numbered(number) if given is None else as_id(given)
     if found is None:
-        raise InvalidInputError(f"`id` is {given!r:.60}. It must be a string or an integer.")
+        refuse("id", "a string or an integer", given)
     return found
 
 
@@ -124,7 +126,7 @@ def _documents(row: Mapping[str, Any], names: tuple[str, str]) -> tuple[Document
     given = [row.get(name) for name in names]
     for name, values in zip(names, given, strict=True):
         if values is not None and not isinstance(values, list):
-            raise InvalidInputError(f"`{name}` is {describe_type(values)}. It must be a list, [] if there is nothing.")
+            refuse(name, "a list, [] if there is nothing", values)
     texts, ids = given
     if texts is None and ids is None:
         return None
@@ -139,7 +141,7 @@ def _documents(row: Mapping[str, Any], names: tuple[str, str]) -> tuple[Document
 
 def _document(place: int, text: object, doc_id: object, names: tuple[str, str]) -> Document:
     if text is not None and not isinstance(text, str):
-        raise InvalidInputError(f"`{names[0]}[{place}]` is {describe_type(text)}. It must be a text.")
+        refuse(f"{names[0]}[{place}]", "a text", text)
     document = Document(id=as_id(doc_id), text=text or None)
     if doc_id not in (None, "") and document.id is None:
         raise InvalidInputError(f"`{names[1]}[{place}]` is {doc_id!r:.60}. An id is a string or an integer.")

@@ -10,17 +10,33 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from krag_eval._utils.errors import InvalidInputError, did_you_mean
+from krag_eval._utils.errors import Argument, InvalidInputError, did_you_mean
 from krag_eval._utils.files.encodings import cure, looks_like
-from krag_eval._utils.files.io import DASH, StrPath
+from krag_eval._utils.files.io import DASH, StrPath, is_file
+from krag_eval._utils.files.strict_json import read_json
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.formats import autorag, beir, huggingface, llama_index, native, qrels_json, ragas, squad, trec
+from krag_eval.datasets.field_roles import refusal, understand
+from krag_eval.datasets.formats import (
+    autorag,
+    beir,
+    conversations,
+    huggingface,
+    llama_index,
+    msmarco,
+    native,
+    qrels_json,
+    ragas,
+    squad,
+    trec,
+)
+from krag_eval.datasets.formats.layout import FIELDS_OF, is_field, kinds_of
 from krag_eval.datasets.formats.source import CONTAINERS, Kind, Source
 from krag_eval.datasets.formats.writing import Writing
-from krag_eval.datasets.question import Question
+from krag_eval.datasets.question import RUN_HEADER, Question
 from krag_eval.datasets.run import Run, RunRow
 
 _HELD: Mapping[Kind, str] = {"evalset": "an evaluation set", "run": "a run"}
@@ -28,6 +44,8 @@ _FUNCTIONS: Mapping[Kind, str] = {"evalset": "questions", "run": "rankings"}
 Reader = Callable[[Source], Iterator[tuple[str, Any]]]
 Questions = Callable[[Source], Iterator[tuple[str, Question]]]
 Rankings = Callable[[Source], Iterator[tuple[str, RunRow]]]
+_OF_RUNS = frozenset({"searches", "stages", "error", RUN_HEADER})
+_SAVED = {"columns", "rows", "separator", "id_key", "encoding", "sheet"}
 _ROWS, _TEXT = tuple(CONTAINERS), (None, "tsv")  # rows with names; plain text, which has any ending
 
 
@@ -69,7 +87,7 @@ def _format(module: ModuleType, **settings: Any) -> Format:
 
 
 def _native(container: str) -> Format:
-    if container == "xlsx":
+    if container in ("xlsx", "yaml"):
         return _format(native, container=container, write_questions=None, write_rankings=None)
     return _format(
         native,
@@ -85,6 +103,7 @@ FORMATS: Mapping[str, Format] = {
     "trec": _format(trec, detected_in=_TEXT, endings=(".qrels", ".trec", ".run")),
     "scores": _format(qrels_json, detected_in=("json",), endings=(".scores.json",), container="json"),
     "beir": _format(beir, detected_in=_TEXT),
+    "msmarco": _format(msmarco, detected_in=_TEXT),
     "llama_index": _format(llama_index, detected_in=("json",), endings=(".llama_index.json",), container="json"),
     "ragas": _format(ragas, detected_in=_ROWS, endings=(".ragas.jsonl", ".ragas.json")),
     "squad": _format(squad, detected_in=("json",), endings=(".squad.json",), container="json"),
@@ -92,10 +111,14 @@ FORMATS: Mapping[str, Format] = {
     "chunking_evaluation": Format(
         kinds=squad.excerpt_kinds_in, detected_in=("csv",), questions=squad.excerpt_questions
     ),
-    "autorag": _format(autorag, detected_in=("parquet",)),
+    "autorag": _format(autorag, detected_in=("parquet", "json", "jsonl")),
+    "locomo": _format(conversations, detected_in=("json", "jsonl")),
     "hf": _format(huggingface, detected_in=_ROWS),
 }
 WRITTEN_FORMATS = [name for name, its in FORMATS.items() if its.write_questions or its.write_rankings]
+
+
+_NAME_IT = ("Name the format, such as ", Argument("from_format", "csv", "format='csv'"), f": {', '.join(FORMATS)}.")
 
 
 def detect(source: Source) -> tuple[str, tuple[Kind, ...]]:
@@ -120,8 +143,8 @@ def detect(source: Source) -> tuple[str, tuple[Kind, ...]]:
     if container is None:
         hint = looks_like(source.head)
         raise InvalidInputError(
-            f"{source.path}: is in no format that can be recognized by its name or its beginning{hint}. "
-            + (cure(source.head) if hint else f"Name the format, such as format='csv': {', '.join(FORMATS)}.")
+            f"{source.path}: is in no format that can be recognized by its name or its beginning{hint}. ",
+            *(cure(source.head) if hint else _NAME_IT),
         )
     kinds = native.kinds_in(source)
     if not kinds:
@@ -156,11 +179,20 @@ def open_source(
         InvalidInputError: There is no such format, the file shows none, it cannot hold what is to be read, it has no
             columns that could be named, or `max_bad_rows` is not a number of lines.
     """
-    columns = settings.get("columns")
+    if not any(settings.get(name) for name in ("columns", "rows", "separator", "id_key")):
+        settings |= saved_reading(path, kind)
+    fields = FIELDS_OF[kind]
+    columns = {
+        name: one for name, one in (settings.get("columns") or {}).items() if name in fields or not is_field(name)
+    }
+    settings["columns"] = columns or None  # what is meant for the other side leaves this one its own format
     container = None if format_name is None else FORMATS[check_format(format_name)].container
     source = Source(path, container, **settings)
     if format_name is None:
         format_name = source.container if columns and source.container is not None else detect(source)[0]
+    lacks_gold = format_name == "ragas" and kind == "evalset" and source.names.isdisjoint(ragas.REFERENCE)
+    if not columns and (format_name in CONTAINERS or lacks_gold) and source.is_regular:
+        understood(source, kind)
     its, name = FORMATS[format_name], _FUNCTIONS[kind]
     read: Reader | None = (in_order and getattr(its, f"{name}_in_order")) or getattr(its, name)
     is_nameless = columns and its.container is None
@@ -171,7 +203,51 @@ def open_source(
         )
     if format_name in (*CONTAINERS, "hf"):
         source.kind = kind
+    if kind == "evalset" and format_name in CONTAINERS and source.is_squad:
+        read = huggingface.questions
     return source, read
+
+
+def reading_file(path: StrPath) -> Path:
+    """Return the file beside another one that says how it is read."""
+    return Path(f"{os.fspath(path)}.reading.json")
+
+
+def saved_reading(path: StrPath, kind: Kind) -> dict[str, Any]:
+    """Return the options of `read_evalset` or `read_run` that were saved beside a file; none if there are none.
+
+    Raises:
+        InvalidInputError: The file with them cannot be read, or is none of ours.
+    """
+    beside = reading_file(path)
+    if os.fspath(path) == DASH or not is_file(beside):
+        return {}
+    saved = read_json(beside)
+    options = saved.get(kind, {}) if isinstance(saved, dict) else None
+    if not isinstance(options, dict) or options.keys() - _SAVED:
+        raise InvalidInputError(
+            f"{beside}: must be what `krag-eval inspect --save` wrote. Delete it, or save it again."
+        )
+    return options
+
+
+def understood(source: Source, kind: Kind) -> None:
+    """Read the rows of a file with names of its own as they are certainly meant, if they are.
+
+    Raises:
+        InvalidInputError: They may be meant in two ways, or hold certainly something else.
+    """
+    has_gold, has_rankings = kinds_of(source.names)
+    has_main = has_gold if kind == "evalset" else has_rankings or not _OF_RUNS.isdisjoint(source.names)
+    if has_main and not {"id", "query_id"}.isdisjoint(source.names):
+        return
+    found = understand(source.sample)
+    readings = list(found.readings) if kind == "evalset" else [found.run] if found.run else []
+    usable = [one for one in readings if one.holds(kind)]
+    if len(readings) == len(usable) == 1:
+        source.use(**usable[0].options)
+    elif not has_main and not has_rankings and found.readings and source.names.isdisjoint(_OF_RUNS):
+        raise InvalidInputError(f"{source.path}: ", *refusal(found, kind))
 
 
 def check_format(name: str) -> str:

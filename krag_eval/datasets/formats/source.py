@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import itertools
 import os
 import stat
@@ -11,28 +12,34 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from krag_eval._utils.checks import check_count, describe_type
-from krag_eval._utils.errors import InvalidInputError, errors_at
+from krag_eval._utils.checks import check_count
+from krag_eval._utils.errors import InvalidInputError, describe_type, errors_at
 from krag_eval._utils.files.encodings import in_utf8
 from krag_eval._utils.files.io import DASH, is_folder, lines_of, located, read_head, unpacked_lines, unreadable
 from krag_eval._utils.files.rejects import Rejects
 from krag_eval._utils.files.strict_json import in_batches, parse_batches, parse_jsonl, read_json
 from krag_eval._utils.objects import cached_property
 from krag_eval.datasets.evalset import EvalSet
+from krag_eval.datasets.field_roles import SAMPLE
 from krag_eval.datasets.formats import parquet, tables, workbook
-from krag_eval.datasets.formats.layout import Layout
+from krag_eval.datasets.formats.layout import Layout, base_of
+from krag_eval.datasets.formats.nested import first_rows, rows_of
+from krag_eval.datasets.formats.yaml_rows import read_yaml
 from krag_eval.datasets.question import RUN_HEADER
 from krag_eval.documents.document import Document, Need, as_document
 from krag_eval.documents.needs import check_grades
-from krag_eval.documents.readers import id_keys, read_grade
+from krag_eval.documents.readers import IdKey, id_keys, read_grade
 
 HEAD_SIZE = 65_536
+LARGEST = 2**26
+"""How many bytes are looked at to find out what a file is."""
 # How rows can be stored, and the endings that say so.
 CONTAINERS: dict[str, tuple[str, ...]] = {
     "jsonl": (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"),
     "json": (".json",),
     "csv": (".csv",),
     "tsv": (".tsv",),
+    "yaml": (".yaml", ".yml"),
     "xlsx": (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods"),
     "parquet": (".parquet", ".pq"),
 }
@@ -55,6 +62,9 @@ class Source:
         sheet: The sheet of a workbook.
         evalset: The set that a run belongs to, if it is known.
         max_bad_rows: How many bad lines may be skipped.
+        rows: The key under which the rows of a JSON or YAML file are, if several may be.
+        separator: What separates the ids in a cell or a string; by default what looks like it in a cell.
+        id_key: The keys of a gold document that are its id together.
 
     Attributes:
         path: The file or folder, as messages name it.
@@ -71,6 +81,9 @@ class Source:
         sheet: str | None = None,
         evalset: EvalSet | None = None,
         max_bad_rows: int = 0,
+        rows: str | None = None,
+        separator: str | None = None,
+        id_key: tuple[str, ...] = (),
     ) -> None:
         self.path = in_utf8(os.fspath(path), encoding)
         self.kind: str | None = None
@@ -79,6 +92,13 @@ class Source:
         self._sheet = sheet
         self._evalset = evalset
         self._max_bad_rows = check_count("max_bad_rows", max_bad_rows, least=0)
+        self._rows_at = rows
+        self._separator = separator
+        self._id_key = id_key
+
+    def use(self, columns: Mapping[str, Any] | None = None, id_key: tuple[str, ...] = ()) -> None:
+        """Read the rows with these columns, before any was read."""
+        self._columns, self._id_key = columns, id_key or self._id_key
 
     @property
     def is_folder(self) -> bool:
@@ -155,7 +175,7 @@ class Source:
 
     @cached_property
     def document(self) -> object:
-        """The file as one JSON value.
+        """The file as one value of JSON or YAML.
 
         Raises:
             InvalidInputError: It is not; the message begins with `path:line:`.
@@ -163,8 +183,8 @@ class Source:
         if self.is_folder:
             raise unreadable(self.path, IsADirectoryError(21, "Is a directory"))
         if self.is_regular and not self.head.strip():
-            raise InvalidInputError(f"{self.path}: is empty. Write one JSON value into it.")
-        return read_json(self.path)
+            raise InvalidInputError(f"{self.path}: is empty. Write one value into it.")
+        return read_yaml(self.path) if self.container == "yaml" else read_json(self.path)
 
     def rows(self) -> Iterator[tuple[str, Row]]:
         """Yield each row with its place: `path:line`, or `path: row 7` if there are no lines.
@@ -176,11 +196,22 @@ class Source:
         if layout is None or self._is_as_stored:
             return self._stored()
 
-        def shape(place: str, row: Row) -> Row:
-            is_counting_lost = self.rejects.is_counting_lost
-            return layout.shaped(place, row, is_text=self.is_table, is_counting_lost=is_counting_lost)
+        return self._shaped(layout)
 
-        return self.rejects.each(self._stored(), shape)
+    def _shaped(self, layout: Layout) -> Iterator[tuple[str, Row]]:
+        yield from self.rejects.each(self._stored(), self.shaped)
+        layout.tell()
+
+    def shaped(self, place: str, row: Row) -> Row:
+        """Return a row as it is stored by its fields.
+
+        Raises:
+            InvalidInputError: A value cannot be read; the message begins with the place.
+        """
+        if self._layout is None or self._is_as_stored:
+            return row
+        lost = self.rejects.is_counting_lost
+        return self._layout.shaped(place, row, is_text=self.is_table, is_counting_lost=lost)
 
     @property
     def _is_as_stored(self) -> bool:
@@ -195,29 +226,30 @@ class Source:
         """
         if self._is_as_stored and self.container == "jsonl":
             return parse_batches(self.lines(), self.path, rejects=self.rejects)
-        if self._is_as_stored and self.container == "json":
+        if self._is_as_stored and self.container in ("json", "yaml"):
             return in_batches(self._rows_of_document(), lambda _: 0)
         return ([row] for row in self.rows())
 
-    def _stored(self) -> Iterator[tuple[str, Row]]:
+    def _stored(self, rejects: Rejects | None = None) -> Iterator[tuple[str, Row]]:
         """Yield each row with its place as it is stored: of texts of cells, or of values."""
+        rejects = self.rejects if rejects is None else rejects
         if self.is_table:
-            return tables.read_rows(self._records(), self.rejects)
+            return tables.read_rows(self._records(rejects), rejects)
         if self.container == "parquet":
             return parquet.read_rows(self.path)
-        if self.container == "json":
+        if self.container in ("json", "yaml"):
             return self._rows_of_document()
-        return parse_jsonl(self.lines(), self.path, rejects=self.rejects)
+        return parse_jsonl(self.lines(), self.path, rejects=rejects)
 
     @property
     def is_table(self) -> bool:
         """Whether its rows are texts in cells."""
         return self.container in ("csv", "tsv", "xlsx")
 
-    def _records(self) -> Iterator[tuple[str, list[str]]]:
+    def _records(self, rejects: Rejects | None = None) -> Iterator[tuple[str, list[str]]]:
         if self.container == "xlsx":
             return iter(self._cells)
-        return tables.read_records(self.path, None if self.container == "csv" else "\t", self.rejects)
+        return tables.read_records(self.path, None if self.container == "csv" else "\t", rejects or self.rejects)
 
     @cached_property
     def _cells(self) -> list[tuple[str, list[str]]]:
@@ -230,7 +262,27 @@ class Source:
         if self.kind is None and not self.is_table:
             return None
         is_table = bool(self.columns) and (self.is_table or self.container == "parquet")
-        return Layout(self.path, self.kind, self.columns, self._columns, is_table=is_table, evalset=self._evalset)
+        return Layout(
+            self.path,
+            self.kind,
+            self.columns,
+            self._columns,
+            is_table=is_table,
+            evalset=self._evalset,
+            sample=self.sample if self._columns or self.is_table else (),
+            separator=self._separator,
+            id_key=self._id_key,
+        )
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether its rows have no ids, and get their numbers."""
+        return self._layout is not None and self._layout.makes_ids
+
+    @property
+    def is_squad(self) -> bool:
+        """Whether the gold of its rows is their `context`, as in SQuAD."""
+        return self._layout is not None and self._layout.is_squad
 
     def each(
         self,
@@ -253,7 +305,7 @@ class Source:
             if made is not None:
                 yield from zip((place for place, _ in batch), made, strict=True)
             else:
-                yield from self.rejects.each(batch, lambda place, row: read_at(place, read, row))
+                yield from self.rejects.each(batch, lambda place, row: read_at(place, read, row, self.named))
 
     def each_numbered(self, read: Callable[[Row, int | None], T]) -> Iterator[tuple[str, T]]:
         """Yield the same, where `read` also gets the number of each row, from 0; None if it is not known."""
@@ -274,18 +326,53 @@ class Source:
         return unpacked_lines(self.path) if self.path.endswith(".gz") else lines_of(self.path)
 
     def _rows_of_document(self) -> Iterator[tuple[str, Row]]:
-        document = [self.document] if isinstance(self.document, dict) else self.document
+        document, at = self._rows_found
         if not isinstance(document, list):
             raise InvalidInputError(f"{self.path}: holds {describe_type(document)}. It must be a list of objects.")
         for number, row in enumerate(document, 1):
             if not isinstance(row, dict):
                 raise InvalidInputError(f"{self.path}: row {number} is {describe_type(row)}. It must be an object.")
-            yield f"{self.path}: row {number}", row
+            yield (f"{self.path}: row {number}" if at is None else f"{self.path}: {at}, row {number}"), row
+
+    @cached_property
+    def _rows_found(self) -> tuple[Any, str | None]:
+        return rows_of(self.document, self.path, self._rows_at)
+
+    @property
+    def rows_at(self) -> str | None:
+        """The key under which the rows of a JSON or YAML file are; None if they are under none."""
+        return self._rows_found[1] if self.container in ("json", "yaml") and not self.is_cut else None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it is one JSON value that is too large to be read only to find out what it is."""
+        return not self.is_folder and self.container == "json" and Path(located(self.path)).stat().st_size > LARGEST
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether it may have more rows than `sample`."""
+        return self.is_cut or len(self.sample) == SAMPLE or self._sample_size > LARGEST
+
+    @cached_property
+    def sample(self) -> list[Row]:
+        """The first rows as they are stored; none if they cannot be read."""
+        self._sample_size, rows = 0, list[Row]()
+        if self.is_folder or not self.is_regular:
+            return rows
+        if self.is_cut:
+            return list(itertools.islice(first_rows(read_head(self.path, LARGEST).decode(errors="ignore")), SAMPLE))
+        with contextlib.suppress(InvalidInputError):  # reading it will say what is wrong, with the place
+            for _, row in itertools.islice(self._stored(Rejects(self.path, self._max_bad_rows)), SAMPLE):
+                rows.append(row)
+                self._sample_size += len(str(row))
+                if self._sample_size > LARGEST:
+                    break
+        return rows
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns, or the keys of the first row, in their order; empty if they cannot be read."""
-        if not self.is_regular:
+        if self.is_folder or not self.is_regular:
             return ()
         try:
             if self.is_table:
@@ -298,13 +385,18 @@ class Source:
         return tuple(row)
 
     @property
+    def named(self) -> dict[str, str]:
+        """The columns of fields that have another name here."""
+        return {} if self._layout is None else {field: base_of(one) for field, one in self._layout.places.items()}
+
+    @property
     def names(self) -> frozenset[str]:
         """The same as a set."""
         return frozenset(self.columns)
 
 
-def read_at(place: str, read: Callable[[Row], T], row: Row) -> T:
-    """Return what `read` makes of a row; its errors get the place in front.
+def read_at(place: str, read: Callable[[Row], T], row: Row, columns: Mapping[str, str] | None = None) -> T:
+    """Return what `read` makes of a row; its errors get the place in front, and the names of columns for fields.
 
     Raises:
         InvalidInputError: The row cannot be read.
@@ -312,7 +404,7 @@ def read_at(place: str, read: Callable[[Row], T], row: Row) -> T:
     try:
         return read(row)
     except InvalidInputError as error:
-        raise InvalidInputError(f"{place}: {error}") from None
+        raise error.at(place, columns) from None
 
 
 def check_documents(
@@ -320,7 +412,7 @@ def check_documents(
     name: str,
     documents: Sequence[Document | Need],
     *,
-    id_key: str | None,
+    id_key: IdKey | None,
     grade_key: str = "relevance",
     is_gold: bool = False,
 ) -> None:

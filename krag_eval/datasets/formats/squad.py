@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval._utils.errors import InvalidInputError, describe_type, refuse, show
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.files.strict_json import dump_json, parse_json
 from krag_eval.datasets.evalset import EvalSet
@@ -128,7 +127,7 @@ def _question_of_excerpts(row: Row, number: int | None) -> Question:
     except ValueError as error:
         raise InvalidInputError(f"`references` is no JSON ({error}): {show(references, 60)}.") from None
     if not isinstance(read, list) or not all(isinstance(one, dict) for one in read):
-        raise InvalidInputError(f"`references` is {show(read, 60)}. It must be a list of excerpts.")
+        refuse("references", "a list of excerpts", read)
     spans = [Span(row["corpus_id"], one.get("start_index"), one.get("end_index"), one.get("content")) for one in read]
     fields = fields_from(row, {"id", *CHUNKING_EVALUATION})
     row_id = row.get("id") or numbered(number)
@@ -214,15 +213,13 @@ def paragraphs(source: Source) -> Iterator[Paragraph]:
         for inner, own_number, row in _paragraph_rows(article, place, number):
             text = _first(row, _CONTEXT)
             if not isinstance(text, str) or not text:
-                raise InvalidInputError(
-                    f"{inner}: `context` is {describe_type(text)}. It must be the paragraph's text."
-                )
+                refuse("context", "the paragraph's text", text, at=inner)
             doc_id = as_id(_first(row, _CONTEXT_ID)) or ids.setdefault(text, own_number)
             if texts.setdefault(doc_id, text) != text:
                 raise InvalidInputError(f"{inner}: the id {doc_id!r:.60} is that of another paragraph. Rename one.")
             rows = row.get("qas", [])
             if not isinstance(rows, list):
-                raise InvalidInputError(f"{inner}: `qas` is {describe_type(rows)}. It must be a list of questions.")
+                refuse("qas", "a list of questions", rows, at=inner)
             metadata = _metadata(article, row, number)
             yield Paragraph(inner, Document(id=doc_id, text=text, metadata=metadata), rows)
 
@@ -236,7 +233,7 @@ def _paragraph_rows(article: object, place: str, number: int) -> Iterator[tuple[
         return
     rows = article["paragraphs"]
     if not isinstance(rows, list):
-        raise InvalidInputError(f"{place}: `paragraphs` is {describe_type(rows)}. It must be a list.")
+        refuse("paragraphs", "a list", rows, at=place)
     for inner, row in enumerate(rows):
         if not isinstance(row, dict):
             raise InvalidInputError(f"{place}.paragraphs[{inner}] is {describe_type(row)}. It must be an object.")

@@ -13,15 +13,17 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, refuse
 from krag_eval._utils.files.encodings import not_utf8
 from krag_eval._utils.files.io import lines_of
 from krag_eval._utils.files.rejects import Rejects
 from krag_eval._utils.files.strict_json import dump_json, parse_json
 from krag_eval._utils.limits import limit, shown, to_allow
+from krag_eval.datasets.cells import split_ids
 
-IDS = frozenset({"gold_doc_ids", "gold_chunk_ids", "reference_context_ids", "retrieved_context_ids", "retrieved_ids"})
+IDS = frozenset(
+    {"gold_doc_ids", "gold_chunk_ids", "must_not", "reference_context_ids", "retrieved_context_ids", "retrieved_ids"}
+)
 LISTS = frozenset({"gold", "retrieved", "reference_contexts", "retrieved_contexts"})
 MAPPINGS = frozenset({"metadata"})
 NUMBERS = frozenset({"seconds"})
@@ -68,15 +70,20 @@ def read_rows(records: Iterator[tuple[str, list[str]]], rejects: Rejects) -> Ite
     yield from rejects.each(records, read)
 
 
-def read_cell(name: str, cell: str, place: str) -> object:
+def read_cell(name: str, cell: str, place: str, separator: str | None = None) -> object:
     """Return what a cell of this column means; text unless the column holds lists, mappings or numbers.
+
+    Args:
+        name: The column.
+        cell: The cell.
+        place: Where it is.
+        separator: What separates ids; by default what looks like it.
 
     Raises:
         InvalidInputError: It cannot be read.
     """
     if name in IDS or (name == "retrieved" and not cell.lstrip().startswith("[")):
-        listed = [part.strip() for part in cell.split(";") if part.strip()]
-        ids = _parse(name, cell, place, list) if cell.lstrip().startswith("[") else listed
+        ids = _parse(name, cell, place, list) if cell.lstrip().startswith("[") else split_ids(cell, separator)
         return [{"id": one} for one in ids] if name == "retrieved" else ids
     if name in LISTS:
         return _parse(name, cell, place, list)
@@ -86,7 +93,7 @@ def read_cell(name: str, cell: str, place: str) -> object:
         try:
             return float(cell)
         except ValueError:
-            raise InvalidInputError(f"{place}: `{name}` is {cell!r:.60}. It must be a number, or empty.") from None
+            refuse(name, "a number, or empty", cell, at=place)
     return cell
 
 
@@ -101,7 +108,7 @@ def _parse(name: str, cell: str, place: str, kind: type) -> Any:
                 return ast.literal_eval(cell.strip())
         raise InvalidInputError(f"{place}: `{name}` must be {wanted}, got {cell!r:.60} ({error}).{hint}") from None
     if not isinstance(value, kind):
-        raise InvalidInputError(f"{place}: `{name}` must be {wanted}, got {describe_type(value)}.{hint}")
+        refuse(name, wanted, value, hint, at=place)
     return value
 
 
@@ -171,7 +178,7 @@ def check_width(place: str, names: Sequence[str]) -> None:
     """
     if len(names) > limit("columns"):
         raise InvalidInputError(
-            f"{place}: has {len(names):,} columns, more than {shown('columns')}. {to_allow('columns', len(names))}"
+            f"{place}: has {len(names):,} columns, more than {shown('columns')}. ", *to_allow("columns", len(names))
         )
 
 
@@ -266,7 +273,7 @@ class RecordLines:
         try:
             return line.decode("utf-8-sig" if self.number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            raise InvalidInputError(not_utf8(f"{self._path}:{self.number}", error.start, line)) from None
+            raise InvalidInputError(*not_utf8(f"{self._path}:{self.number}", error.start, line)) from None
 
     def begin(self) -> int:
         """Start a new record, and return the number of its first line."""

@@ -12,7 +12,7 @@ from krag_eval._utils.files.encodings import decode
 from krag_eval._utils.files.io import read_whole
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats.source import Source
-from krag_eval.documents.readers import as_id
+from krag_eval.documents.readers import as_id, nfc
 
 ID_KEYS = ("id", "_id", "query_id", "qid", "query-id")
 TEXT_KEYS = ("question", "text", "query", "title")
@@ -27,7 +27,8 @@ def fill_in(evalset: EvalSet, queries: str | os.PathLike[str], encoding: str | N
         InvalidInputError: The file cannot be read; the message begins with `path:line:`.
     """
     texts: dict[str, str] = {}
-    for place, query_id, text in read_queries(queries, encoding):
+    for place, given, text in read_queries(queries, encoding):
+        query_id = nfc(given)
         if texts.setdefault(query_id, text) != text:
             raise InvalidInputError(
                 f"{place}: the query {query_id!r:.60} appears twice with different texts. Keep one."

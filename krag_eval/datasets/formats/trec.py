@@ -24,7 +24,7 @@ from krag_eval.datasets.formats.writing import Writing
 from krag_eval.datasets.question import Question
 from krag_eval.datasets.run import Run, RunRow
 from krag_eval.documents.document import Document
-from krag_eval.documents.readers import NEGATIVE_GRADE
+from krag_eval.documents.readers import nfc
 
 _Shape = tuple[int, int | None, str, str]
 _QRELS: _Shape = (4, 4, "qrels", "query 0 document grade")
@@ -97,7 +97,7 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
     lines = []
     for question, gold in writing.gold_of(evalset):
         writing.lose_fields(question)
-        writing.lose_parts(gold, "text", "metadata", known=(writing.grade_key, NEGATIVE_GRADE, ITERATION))
+        writing.lose_parts(gold, "text", "metadata", known=(writing.grade_key, ITERATION))
         writing.lost["questions without gold documents"] += not gold
         by_group: dict[str, list[Document]] = {}
         for document in gold:
@@ -132,11 +132,8 @@ def write_rankings(run: Run, writing: Writing) -> None:
 
 
 def grade_text(document: Document, writing: Writing) -> str:
-    """Return the grade to write: the one below 0 that was read, else the one that `evaluate` reads."""
-    kept = document.metadata.get(NEGATIVE_GRADE)
+    """Return the grade to write, which is the one that `evaluate` reads."""
     grade = writing.grade_of(document)
-    if grade == 0 and isinstance(kept, float) and kept < 0:
-        grade = kept
     if grade != int(grade):
         writing.lost["grades that are not whole numbers (other programs truncate or refuse them)"] += 1
         return repr(grade)
@@ -201,7 +198,7 @@ def _read_lines(source: Source, shape: _Shape) -> Iterator[Line]:
                     f"{place}: has {len(parts)} columns, and a line of {what} is `{columns}`. "
                     "Is this another kind of file?"
                 )
-            query, *others = [part.decode() for part in parts[:6]]
+            query, *others = [nfc(part.decode()) for part in parts[:6]]
         except UnicodeDecodeError:
             source.rejects.take(place, InvalidInputError(f"{place}: is not UTF-8. Save the file as UTF-8."))
         except InvalidInputError as error:
@@ -244,7 +241,8 @@ def _most_lines() -> int:
 def _too_long(lines: Sequence[Line]) -> InvalidInputError:
     return InvalidInputError(
         f"{lines[-1].place}: the query {lines[-1].query!r:.60} has {len(lines):,} lines or more, with over "
-        f"{shown('values')} values. {to_allow('values')}"
+        f"{shown('values')} values. ",
+        *to_allow("values"),
     )
 
 

@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._utils.errors import InvalidInputError, did_you_mean, needing
+from krag_eval._utils.errors import Argument, InvalidInputError, did_you_mean, needing
 from krag_eval._utils.files.io import StrPath, open_file
 from krag_eval._utils.limits import limit, shown, to_allow
 
@@ -50,8 +50,8 @@ def read_records(path: StrPath, sheet: str | None = None) -> Iterator[tuple[str,
     if n_cells > limit("cells"):
         raise InvalidInputError(
             f"{path}: the sheet reaches to row {chosen.max_row:,} and column {chosen.max_column:,}, more than "
-            f"{shown('cells')} cells. Delete what stands apart from the table, or save it as CSV. "
-            f"{to_allow('cells', n_cells)}"
+            f"{shown('cells')} cells. Delete what stands apart from the table, or save it as CSV. ",
+            *to_allow("cells", n_cells),
         )
     merged = [(r.min_row, r.min_col, r.max_row, r.max_col) for r in chosen.merged_cells.ranges]
     rows = [(number, [_text(cell, path) for cell in row]) for number, row in enumerate(chosen.iter_rows(), 1)]
@@ -107,8 +107,8 @@ def _open(path: StrPath) -> Workbook:
                 "“CSV UTF-8”."
             ) from error
     raise InvalidInputError(
-        f"{path}: unpacks {size:,} bytes to {unpacked / 2**20:,.0f} MB, too much for a workbook. Save it as CSV. "
-        f"{to_allow('file', unpacked)}"
+        f"{path}: unpacks {size:,} bytes to {unpacked / 2**20:,.0f} MB, too much for a workbook. Save it as CSV. ",
+        *to_allow("file", unpacked),
     )
 
 
@@ -131,7 +131,7 @@ def _check_parts(packed: zipfile.ZipFile, path: StrPath) -> None:
                 needed = max(n_cells, n_elements // _ELEMENTS_A_CELL)
                 if needed > limit("cells"):
                     raise InvalidInputError(
-                        f"{path}: has more than {shown('cells')} cells. Save it as CSV. {to_allow('cells')}"
+                        f"{path}: has more than {shown('cells')} cells. Save it as CSV. ", *to_allow("cells")
                     )
 
 
@@ -156,7 +156,7 @@ def _sheet(book: Workbook, path: StrPath, name: str | None) -> Any:
     if len(filled) > 1:
         names = [sheet.title for sheet in filled]
         raise InvalidInputError(
-            f"{path}: has several sheets: {_listed(names)}. Choose one, such as sheet={names[0]!r}."
+            f"{path}: has several sheets: {_listed(names)}. Choose one, such as ", Argument("sheet", names[0]), "."
         )
     if not filled:
         raise InvalidInputError(f"{path}: is empty. The first row must name the columns.")

@@ -13,7 +13,7 @@ from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.question import Question, alternatives_in
 from krag_eval.datasets.run import Run
 from krag_eval.documents.document import Document, Need
-from krag_eval.documents.readers import read_grade, require_reader
+from krag_eval.documents.readers import IdKey, read_grade, require_reader
 
 T = TypeVar("T")
 FIELDS = ("question", "answer", "type", "notes", "source", "metadata")
@@ -37,7 +37,7 @@ class Writing:
 
     path: str
     format: str
-    id_key: str | None = None
+    id_key: IdKey | None = None
     grade_key: str = "relevance"
     evalset: EvalSet | None = None
     lost: Counter[str] = field(default_factory=Counter)
@@ -58,6 +58,7 @@ class Writing:
         """Yield each question with its gold at one level: chunks if the set has any, else source documents."""
         level = "chunk" if any(question.gold or question.gold_chunk_ids for question in evalset) else "document"
         for question in evalset:
+            self.lost["`must_not`"] += bool(question.must_not)
             if level == "chunk" and question.gold_doc_ids:
                 self.lost["`gold_doc_ids`"] += 1
             if level == "document":

@@ -9,6 +9,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.version import __version__
+from krag_eval.datasets.argument_order import gold_first
 from krag_eval.documents.text import Normalizer, normalize
 from krag_eval.evaluation.answers.metrics import AnswerMetric, choose_answer_metrics
 from krag_eval.evaluation.answers.pairs import AnswerPairs, AnswerSettings
@@ -20,6 +21,7 @@ from krag_eval.statistics.checks import check_intervals
 _PAIRS_AT_ONCE = 4096
 
 
+@gold_first()
 def evaluate_answers(
     references: object,
     answers: object,

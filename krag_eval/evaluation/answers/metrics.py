@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import eq
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray, IntArray
-from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, did_you_mean, show
+from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, did_you_mean, refuse
 from krag_eval.documents.embeddings import cosines, embed
-from krag_eval.evaluation.answers.pairs import AnswerPairs, NumberedTexts
+from krag_eval.evaluation.answers.pairs import AnswerPairs
 from krag_eval.matching.batch import number
-from krag_eval.matching.overlap import overlap
+from krag_eval.matching.lines import line_hits
 from krag_eval.matching.rouge import score
 
 
@@ -138,120 +137,8 @@ def rouge_lsum(pairs: AnswerPairs) -> FloatArray:
     >>> rouge_lsum(AnswerPairs(["red wine\nold cheese"], ["old cheese\nred wine"])).tolist()
     [1.0]
     """
-    references, answers = (_Lines.of(texts) for texts in (pairs.references, pairs.answers))
-    codes, lines = number(references.lines, answers.lines)
-    table = NumberedTexts(lines, pairs.settings.rouge_tokenizer())
-    numbers, offsets, _ = table.everything
-    lengths = np.diff(offsets)
-    hits = np.zeros(len(pairs), dtype=np.int64)
-    # One line with one line is what ROUGE-L counts, and most answers are that.
-    single = np.flatnonzero((references.sizes == 1) & (answers.sizes == 1))
-    first, second = codes.actual[references.offsets[single]], codes.predicted[answers.offsets[single]]
-    hits[single] = overlap(table, "rougeL", first, second, lengths, np.zeros(len(single), dtype=np.int64))
-    for pair in np.flatnonzero((references.sizes > 1) | (answers.sizes > 1)).tolist():
-        reference = _tokens(codes.actual[slice(*references.offsets[pair : pair + 2])], numbers, offsets)
-        answer = _tokens(codes.predicted[slice(*answers.offsets[pair : pair + 2])], numbers, offsets)
-        hits[pair] = _union_hits(reference, answer)
-    return score(hits, references.tokens(lengths[codes.actual]), answers.tokens(lengths[codes.predicted]), "fmeasure")
-
-
-class _Lines:
-    """The lines of some texts, one text after the other, without empty ones."""
-
-    def __init__(self, lines: list[str], offsets: IntArray) -> None:
-        self.lines = lines
-        self.offsets = offsets
-
-    @classmethod
-    def of(cls, texts: Sequence[str]) -> _Lines:
-        rows = [[line for line in text.split("\n") if line] for text in texts]
-        sizes = np.fromiter(map(len, rows), np.int64, len(rows))
-        return cls([line for row in rows for line in row], np.append(0, np.cumsum(sizes)))
-
-    @property
-    def sizes(self) -> IntArray:
-        return np.diff(self.offsets)
-
-    def tokens(self, of_lines: IntArray) -> IntArray:
-        """Return how many tokens each text has, from those of its lines."""
-        so_far: IntArray = np.append(0, np.cumsum(of_lines))
-        return np.diff(so_far[self.offsets])
-
-
-def _tokens(lines: IntArray, numbers: IntArray, offsets: IntArray) -> list[Line]:
-    return [numbers[start:stop].tolist() for start, stop in zip(offsets[lines], offsets[lines + 1], strict=True)]
-
-
-Line = Sequence[int]
-
-
-def _union_hits(reference: Sequence[Line], answer: Sequence[Line]) -> int:
-    """Count the tokens of the reference lines in the union of their common subsequences with the answer lines.
-
-    For each reference line, the longest common subsequence with each answer line is marked in it; what is marked
-    counts, each token at most as often as either text has it.
-
-    Args:
-        reference: The tokens of each line of the reference, as numbers.
-        answer: The tokens of each line of the answer.
-
-    Source: Lin (2004), section 3.2, with the guard against double counting of ROUGE 1.5.5, as rouge_score 0.1.2 has it.
-    """
-    # A token of the reference is marked once, so that only the answer can run out of it.
-    left = Counter(token for line in answer for token in line)
-    others = [(_places(line), len(line)) for line in dict.fromkeys(map(tuple, answer))]
-    marked: dict[tuple[int, ...], list[int]] = {}  # lines that are the same are marked in the same places
-    hits = 0
-    for line in map(tuple, reference):
-        if line not in marked:
-            marked[line] = sorted(set().union(*(_common_places(line, *other) for other in others)))
-        for place in marked[line]:
-            token = line[place]
-            if left[token] > 0:
-                hits += 1
-                left[token] -= 1
-    return hits
-
-
-def _places(line: Line) -> dict[int, int]:
-    """Return for each token, its places in the line as the bits of a number."""
-    places: dict[int, int] = {}
-    for place, token in enumerate(line):
-        places[token] = places.get(token, 0) | 1 << place
-    return places
-
-
-def _common_places(line: Line, places: Mapping[int, int], length: int) -> set[int]:
-    """Find a longest common subsequence with another line, as places in `line`; of several, the one of rouge_score.
-
-    The table of lengths is kept as one number per row, in which bit j is 0 where the length grows from column j to
-    j + 1 (Hyyrö 2004). It is read from its last corner: along equal tokens, else to the left if only there the length
-    stays, else up.
-
-    Args:
-        line: Tokens.
-        places: For each token of the other line, its places there as bits.
-        length: How many tokens the other line has.
-    """
-    flat = everything = (1 << length) - 1
-    rows = [flat]
-    for token in line:
-        grown = flat & places.get(token, 0)
-        if grown:
-            flat = ((flat + grown) | (flat - grown)) & everything
-        rows.append(flat)
-    found: set[int] = set()
-    row, column, left = len(line), length, length - flat.bit_count()
-    while left:
-        before = 1 << (column - 1)
-        if places.get(line[row - 1], 0) & before:
-            row, column, left = row - 1, column - 1, left - 1
-            found.add(row)
-        elif rows[row] & before and column - (rows[row - 1] & ((before << 1) - 1)).bit_count() < left:
-            column -= 1
-        else:
-            row -= 1
-    return found
+    tokenizer = pairs.settings.rouge_tokenizer()
+    return score(*line_hits(pairs.references, pairs.answers, tokenizer), "fmeasure")
 
 
 def squad_exact_match(pairs: AnswerPairs) -> FloatArray:
@@ -375,9 +262,7 @@ def choose_answer_metrics(metrics: object, *, has_embeddings: bool) -> dict[str,
     given = (metrics,) if isinstance(metrics, str) or callable(metrics) else metrics
     known = ", ".join(ANSWER_METRICS)
     if not isinstance(given, Sequence) or not given:
-        raise InvalidInputError(
-            f"`metrics` must be a list of names or functions, got {show(metrics)}. Known metrics: {known}."
-        )
+        refuse("metrics", "a list of names or functions", metrics, f"Known metrics: {known}.")
     table: dict[str, AnswerMetric] = {}
     for metric in given:
         if isinstance(metric, str) and metric in ANSWER_METRICS:

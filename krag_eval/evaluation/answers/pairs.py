@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import Argument, InvalidInputError
 from krag_eval._utils.objects import cached_property
-from krag_eval.documents.columns import runs
 from krag_eval.documents.embeddings import EmbeddedTexts, describe_embeddings
 from krag_eval.documents.text import Normalizer, forms_of, normalize
 from krag_eval.documents.tokenizers import FunctionTokenizer, Tokenizer, as_tokenizer
 from krag_eval.matching.batch import number
-from krag_eval.matching.overlap import overlap
+from krag_eval.matching.overlap import UNIT_OF, overlap
 from krag_eval.matching.rouge import score
 from krag_eval.matching.settings import Settings
-from krag_eval.matching.tokens import NumberedTokens, TokenTable
+from krag_eval.matching.tokens import NumberedTexts
 
 
 class AnswerPairs:
@@ -97,21 +96,6 @@ def _texts(name: str, texts: Sequence[object]) -> list[str]:
     return checked
 
 
-class NumberedTexts(TokenTable):
-    """A token table that numbers the tokens of all its texts once, and hands out those asked for."""
-
-    @cached_property
-    def everything(self) -> NumberedTokens:
-        """The tokens of all texts."""
-        return super().numbered(np.arange(len(self)))
-
-    def numbered(self, texts: IntArray) -> NumberedTokens:
-        """Return the tokens of these texts; equal ones have the same number in every call."""
-        numbers, offsets, size = self.everything
-        lengths = np.diff(offsets)[texts]
-        return NumberedTokens(numbers[runs(offsets[texts], lengths)], np.append(0, np.cumsum(lengths)), size)
-
-
 class _TokenPairs:
     """Pairs of a reference and an answer under one tokenizer.
 
@@ -140,7 +124,7 @@ class _TokenPairs:
 
         Shape: (n_pairs,), from 0 to 1; 0 where one of the two has no units.
         """
-        lengths = np.maximum(self._lengths - (kind == "rouge2"), 0)
+        lengths = np.maximum(self._lengths - (UNIT_OF[kind] - 1), 0)
         return score(self.shared(kind), lengths[self._reference], lengths[self._answer], "fmeasure")
 
     def has_tokens(self) -> BoolArray:
@@ -191,7 +175,7 @@ class AnswerSettings:
         )
         object.__setattr__(self, "_rouge", rouge)
         if self.embeddings is not None:
-            EmbeddedTexts(self.embeddings, self.embedding_prefix, "`semantic_similarity`")  # checks both
+            EmbeddedTexts(self.embeddings, self.embedding_prefix, Argument("semantic_similarity"))  # checks both
 
     def rouge_tokenizer(self) -> Tokenizer:
         """Return the tokenizer of ROUGE, with the stemmer where it was asked for."""

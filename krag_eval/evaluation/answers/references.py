@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray
-from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError, did_you_mean
+from krag_eval._utils.errors import InvalidInputError, describe_type, did_you_mean, refuse
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval.datasets import EvalSet, Question
 from krag_eval.documents.readers import as_id
@@ -156,9 +155,7 @@ def _as_list(name: str, given: object) -> list[object]:
             "Give one of its columns."
         )
     if isinstance(given, (str, bytes, Set)) or not isinstance(given, Iterable):
-        raise InvalidInputError(
-            f"`{name}` must be a mapping by id or a list, got {describe_type(given)}. For a single value, write [text]."
-        )
+        refuse(name, "a mapping by id or a list", given, "For a single value, write [text].")
     return list(given)
 
 

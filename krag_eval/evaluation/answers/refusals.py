@@ -12,7 +12,7 @@ from itertools import chain
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
-from krag_eval._utils.errors import InvalidInputError, show
+from krag_eval._utils.errors import refuse
 from krag_eval._utils.formatting import qualified_name
 from krag_eval.documents.text import normalize
 
@@ -120,10 +120,8 @@ def _bare(text: str) -> str:
 def _phrases(given: object) -> tuple[str, ...]:
     phrases = None if isinstance(given, (str, bytes)) or not isinstance(given, Iterable) else tuple(given)
     if phrases is None or not all(isinstance(phrase, str) and _bare(phrase) for phrase in phrases):
-        raise InvalidInputError(
-            f"`refusals` must be a list of phrases or a function of an answer, got {show(given)}. "
-            'Write refusals=["ask the help desk"], or leave it out for the phrases that are known.'
-        )
+        cure = 'Write refusals=["ask the help desk"], or leave it out for the phrases that are known.'
+        refuse("refusals", "a list of phrases or a function of an answer", given, cure)
     return tuple(dict.fromkeys(phrases))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
-from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, show
+from krag_eval._utils.errors import UnknownMetricError, refuse
 from krag_eval._utils.formatting import format_interval, format_value, number_of
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import data_frame, json_text, plain_fields
@@ -17,7 +17,7 @@ from krag_eval._utils.suggestions import key_hint
 from krag_eval.evaluation.answers.references import AnswerSheet
 from krag_eval.evaluation.answers.refusals import is_empty
 from krag_eval.metrics.aggregation import MeanState
-from krag_eval.statistics.checks import check_share, need_scipy
+from krag_eval.statistics.checks import check_confidence, need_scipy
 from krag_eval.statistics.distributions import ValueDistribution
 from krag_eval.statistics.intervals import Interval, Sample, sample_intervals
 
@@ -176,10 +176,8 @@ class AnswerResult(ComparedByFields):
         """
         chosen = [operator.index(row) for row in rows]
         if len(set(chosen)) < len(chosen) or not all(0 <= row < self.n_answers for row in chosen):
-            raise InvalidInputError(
-                f"`rows` must be different numbers from 0 to {self.n_answers - 1}, got {show(chosen)}. "
-                "They are the `index` of the rows in `per_answer`."
-            )
+            cure = "They are the `index` of the rows in `per_answer`."
+            refuse("rows", f"different numbers from 0 to {self.n_answers - 1}", chosen, cure)
         values = {key: column[chosen] for key, column in self.values.items()}
         intervals = None if self.confidence is None else answer_intervals(values, self.confidence)
         is_refusal, sheet = self.is_refusal[chosen], self.sheet.at(chosen)
@@ -260,6 +258,6 @@ def answer_intervals(values: Mapping[str, FloatArray], confidence: float = 0.95)
         MissingDependencyError: scipy is not installed.
     """
     need_scipy("intervals")
-    confidence = check_share("intervals", confidence)
+    confidence = check_confidence(confidence, "intervals")
     samples = {key: Sample(ValueDistribution.of(column)) for key, column in values.items()}
     return sample_intervals(samples, confidence, _RESAMPLES, 0)

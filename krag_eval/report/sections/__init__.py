@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from krag_eval.report.records import Report, Section
+from krag_eval.analysis.comparison.tables import comparison_section
+from krag_eval.evaluation.showing import no_value_reason, summary_section
+from krag_eval.report.records import Report
+from krag_eval.report.sections.background import negatives_section, parameters_section, signatures_section
 from krag_eval.report.sections.causes import causes_section, stages_section
-from krag_eval.report.sections.comparison import comparison_section, slices_section
 from krag_eval.report.sections.overview import overview_of, overview_section
-from krag_eval.report.sections.summary import (
-    negatives_section,
-    no_value_reason,
-    parameters_section,
-    signatures_section,
-    summary_section,
-)
+from krag_eval.report.sections.slices import slices_section
+from krag_eval.tables.model import Section
 
 __all__ = [
     "comparison_section",

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from krag_eval.analysis.comparison.systems import Slice, some
-from krag_eval.analysis.diagnosis import CAUSES, FOUND, Diagnosis
 from krag_eval.analysis.funnel import LOST, MEANINGS, Funnel
-from krag_eval.report.records import (
+from krag_eval.evaluation.diagnosis import CAUSE_MEANINGS, causes_seen, causes_tables
+from krag_eval.report.records import Report, ReportedSystem
+from krag_eval.report.sections.slices import name_of
+from krag_eval.tables.model import (
     Cell,
     Column,
-    Report,
-    ReportedSystem,
     Section,
     Table,
     count_cell,
@@ -26,14 +26,6 @@ from krag_eval.report.records import (
     text_cell,
     value_cell,
 )
-from krag_eval.report.sections.comparison import name_of
-
-_MEANINGS = {FOUND: "a retrieved document matches it within the cut-off"} | CAUSES
-_CEILINGS = {
-    "recall": "as it is",
-    "with_perfect_reranking": "at most, with the same documents in the best order",
-    "without_repeats": "with documents that repeat an earlier one taken out",
-}
 
 
 def causes_section(report: Report) -> Section:
@@ -54,48 +46,9 @@ def causes_section(report: Report) -> Section:
     )
 
 
-def causes_tables(diagnoses: Mapping[str, Diagnosis]) -> tuple[Table, Table]:
-    """Return the causes of each system, by name, and its ceilings of recall."""
-    k = next(iter(diagnoses.values())).k
-    return _causes(diagnoses), _ceilings(diagnoses, "recall" if k is None else f"recall@{k}")
-
-
-def _seen(diagnoses: Iterable[Diagnosis]) -> list[str]:
-    """Return `found` and the causes that occur, in the order in which they are checked."""
-    seen = {cause for diagnosis in diagnoses for cause in diagnosis.causes}
-    return [cause for cause in _MEANINGS if cause == FOUND or cause in seen]
-
-
-def _causes(diagnoses: Mapping[str, Diagnosis]) -> Table:
-    columns = [Column("cause", "gold document", is_number=False)]
-    for name in diagnoses:
-        columns.append(Column(f"count:{name}", name, help="Gold documents", group=name))
-        columns.append(Column(f"share:{name}", "share", help="Of all gold documents", group=name))
-    columns.append(Column("meaning", "meaning", is_number=False))
-    rows = []
-    for cause in _seen(diagnoses.values()):
-        row = [text_cell(cause)]
-        for name, diagnosis in diagnoses.items():
-            count = diagnosis.causes.count(cause)
-            of = diagnosis.n_gold
-            at = door(cause=cause, **run_alone(name, len(diagnoses))) if count else None
-            row += [count_cell(count, at), share_cell(count / of if of else None, at)]
-        rows.append((*row, text_cell(_MEANINGS[cause])))
-    return Table("causes", None, tuple(columns), tuple(rows))
-
-
-def _ceilings(diagnoses: Mapping[str, Diagnosis], key: str) -> Table:
-    values = (Column(f"value:{name}", name, group=name) for name in diagnoses)
-    rows = tuple(
-        (text_cell(meaning), *(value_cell(getattr(diagnosis.ceilings, name)) for diagnosis in diagnoses.values()))
-        for name, meaning in _CEILINGS.items()
-    )
-    return Table("ceilings", f"What {key} could be", (Column("ceiling", key, is_number=False), *values), rows)
-
-
 def _by_slice(system: ReportedSystem, table: str, field: str, parts: Sequence[Slice], is_named: bool) -> Table:
     causes = np.array(system.diagnosis.causes, dtype=object)
-    seen = _seen([system.diagnosis])
+    seen = causes_seen([system.diagnosis])
     rows = []
     for part in parts:
         counts = Counter(causes[np.isin(system.diagnosis.gold_queries, part.chosen)].tolist())
@@ -104,7 +57,7 @@ def _by_slice(system: ReportedSystem, table: str, field: str, parts: Sequence[Sl
         }
         rows.append((name_of(part), *(count_cell(counts[cause], doors[cause]) for cause in seen)))
     title = f"Causes by {field}" + (f": {system.name}" if is_named else "")
-    columns = (Column(cause, cause, help=f"Gold documents: {_MEANINGS[cause]}") for cause in seen)
+    columns = (Column(cause, cause, help=f"Gold documents: {CAUSE_MEANINGS[cause]}") for cause in seen)
     return Table(table, title, (Column("slice", field, is_number=False), *columns), tuple(rows))
 
 

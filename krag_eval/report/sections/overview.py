@@ -16,18 +16,20 @@ from krag_eval._utils.formatting import (
     number_of,
 )
 from krag_eval.analysis.comparison import ComparisonRow, Outcome
-from krag_eval.analysis.comparison.compare import is_lower_better
-from krag_eval.analysis.comparison.result import headline
-from krag_eval.analysis.diagnosis import CAUSES, FOUND
+from krag_eval.analysis.comparison.tables import TONES
+from krag_eval.analysis.comparison.text import headline
+from krag_eval.evaluation.causes import CAUSES, FOUND
+from krag_eval.evaluation.showing import no_value_reason, worst_first
+from krag_eval.metrics.names import is_lower_better
 from krag_eval.report.build import decisive_keys
-from krag_eval.report.records import (
+from krag_eval.report.records import Figure, Overview, Report, ReportedSystem
+from krag_eval.report.sections.slices import name_of
+from krag_eval.statistics.distributions import ValueDistribution
+from krag_eval.statistics.intervals import Sample, sample_intervals
+from krag_eval.tables.model import (
     EMPTY,
     Cell,
     Column,
-    Figure,
-    Overview,
-    Report,
-    ReportedSystem,
     Section,
     Table,
     door,
@@ -35,12 +37,7 @@ from krag_eval.report.records import (
     run_alone,
     text_cell,
     value_cell,
-    worst_first,
 )
-from krag_eval.report.sections.comparison import TONES, name_of
-from krag_eval.report.sections.summary import no_value_reason
-from krag_eval.statistics.distributions import ValueDistribution
-from krag_eval.statistics.intervals import Sample, sample_intervals
 
 if TYPE_CHECKING:
     from krag_eval.analysis.comparison import Comparison

@@ -1,11 +1,10 @@
 """Score retrievals of a running application: what the adapters of LangChain and LlamaIndex share."""
 
+from krag_eval.retrievers.live.alerts import Alert
 from krag_eval.retrievers.live.gold import GoldLookup
-from krag_eval.retrievers.live.monitor import Alert
 from krag_eval.retrievers.live.retrievals import LiveCounters
 from krag_eval.retrievers.live.scorer import LiveScorer
 from krag_eval.retrievers.live.sinks import RetrievalSink, ScoredRetrieval, ScoredSession
-from krag_eval.retrievers.live.watch import Watch
 
 __all__ = [
     "Alert",
@@ -15,5 +14,4 @@ __all__ = [
     "RetrievalSink",
     "ScoredRetrieval",
     "ScoredSession",
-    "Watch",
 ]

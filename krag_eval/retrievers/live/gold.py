@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
-from krag_eval._utils.checks import as_number, describe_type
-from krag_eval._utils.errors import InvalidInputError, errors_at, warn
+from krag_eval._utils.checks import as_number
+from krag_eval._utils.errors import InvalidInputError, describe_type, errors_at, warn
 from krag_eval.datasets import DOC_KEY, EvalSet, Question, as_evalset
 from krag_eval.documents.document import Document, may_be_need
 from krag_eval.documents.needs import as_need
-from krag_eval.documents.readers import as_grade, as_id, reader_of, split_pair
+from krag_eval.documents.readers import IdKey, as_grade, as_id, fields_of, nfc, reader_of, split_pair
 from krag_eval.evaluation.pipeline import judge_batch
 from krag_eval.matching.fronts import NOTHING_RETRIEVED_YET
 from krag_eval.matching.settings import Settings
@@ -38,7 +38,7 @@ class GoldLookup:
             has what the methods read, or there is no query.
     """
 
-    def __init__(self, gold: object, settings: Settings, *, level: str = "chunk", doc_key: str = DOC_KEY) -> None:
+    def __init__(self, gold: object, settings: Settings, *, level: str = "chunk", doc_key: IdKey = DOC_KEY) -> None:
         self._settings = settings
         self._by_id: dict[str, Gold] = {}
         self._by_text: dict[str, Gold | None] = {}
@@ -55,14 +55,14 @@ class GoldLookup:
 
     def find(self, query_id: str | None, query: object) -> Gold | None:
         """Return the id of the query and its gold documents, or None if it has none."""
-        if query_id is not None and query_id in self._by_id:
-            return self._by_id[query_id]
-        return self._by_text.get(query) if isinstance(query, str) else None
+        if query_id is not None and (found := self._by_id.get(nfc(query_id))) is not None:
+            return found
+        return self._by_text.get(nfc(query)) if isinstance(query, str) else None
 
     def __len__(self) -> int:
         return len(self._by_id)
 
-    def _read_evalset(self, evalset: EvalSet, level: str, doc_key: str) -> None:
+    def _read_evalset(self, evalset: EvalSet, level: str, doc_key: IdKey) -> None:
         ambiguous: list[str] = []
         for question in evalset:
             documents = question.gold_at(level, doc_key)
@@ -71,9 +71,9 @@ class GoldLookup:
             entry = self._by_id[question.id] = question.id, documents
             if not question.question:
                 continue
-            known = self._by_text.setdefault(question.question, entry)
+            known = self._by_text.setdefault(nfc(question.question), entry)
             if known is not None and known[1] != documents:
-                self._by_text[question.question] = None
+                self._by_text[nfc(question.question)] = None
                 ambiguous.append(question.question)
         if len(evalset) and not self._by_id:
             other = "document" if level == "chunk" else "chunk"
@@ -100,7 +100,7 @@ class GoldLookup:
             self._by_text[name] = known
 
     def _as_documents(self, name: str, given: object) -> Sequence[object]:
-        only_ids = self._settings.methods == ("id",)
+        only_ids = self._settings.methods == ("id",) and isinstance(self._settings.id_key, str | None)
         if only_ids and isinstance(given, Mapping) and given and "id" not in given and _are_grades(given.values()):
             return [self._of_id(key, grade) for key, grade in given.items()]
         if isinstance(given, (list, tuple)) or (only_ids and isinstance(given, Set)):
@@ -119,7 +119,7 @@ class GoldLookup:
         if bare is None:
             return given if grade is None else (given, grade)
         key = self._settings.id_key
-        return Document(id=bare, grade=as_grade(grade), metadata={} if key is None else {key: bare})
+        return Document(id=bare, grade=as_grade(grade), metadata={} if key is None else fields_of(bare, key))
 
 
 def is_evalset(gold: object) -> bool:

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
-from krag_eval._utils.checks import describe_type
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, describe_type
 from krag_eval.datasets import Stage
 from krag_eval.documents.document import Document, read_leniently
 from krag_eval.documents.readers import LANGCHAIN, OWN_ID, reader_of_type
+from krag_eval.documents.stores import hits_in
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class Retrieval:
     """A retrieval that has started.
 
     Those inside it, which are stages of it, are `inner`; `is_scored` is false for one that is only a stage of another.
-    `later` are the stages that were given its documents.
+    `later` are the stages that were given its documents. `question` is what the root run was asked.
     """
 
     framework: str
@@ -62,6 +62,7 @@ class Retrieval:
     is_replayed: bool = False
     state: Literal["running", "held", "ended", "late", "dropped"] = "running"
     is_scored: bool = True
+    question: str | None = None
     tool: str | None = None
     inner: list[Retrieval] = field(default_factory=list)
     stages: Sequence[Stage] = ()
@@ -112,6 +113,8 @@ def take_documents(documents: object) -> list[TakenDocument | Document]:
         InvalidInputError: The result is not a list of documents, does not end, or can be iterated over only once,
             which is left to the application.
     """
+    hits = None if isinstance(documents, (list, tuple)) else hits_in(documents)
+    documents = documents if hits is None else hits
     if isinstance(documents, (str, bytes, Mapping)) or not hasattr(documents, "__iter__"):
         raise InvalidInputError(f"the retriever returned {describe_type(documents)}, not a list of documents")
     ranking: Iterator[Any] = iter(documents)

@@ -7,19 +7,23 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Unpack
+from typing import Any, Unpack, overload
+from uuid import uuid4
 
 from krag_eval._utils.checks import check_count, one_of
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.objects import OfOneProcess
+from krag_eval._utils.plugins import MONITORS, load
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.suggestions import check_names
 from krag_eval._utils.threads import WorkQueue, register_background
 from krag_eval.datasets import DOC_KEY, LEVELS, Run, Stage
 from krag_eval.datasets.question import settings_at
+from krag_eval.documents.readers import IdKey, as_id
 from krag_eval.evaluation.pipeline import MetricFunction, choose_metrics, judge_batch, measure, signature_of
 from krag_eval.evaluation.results import EvaluationResult, QueryResult
 from krag_eval.evaluation.streaming import Scorer
@@ -27,12 +31,12 @@ from krag_eval.matching.fronts import DOCUMENT_IDS, NO_LISTS
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.metrics.judgments import count_repeats
 from krag_eval.metrics.names import LIVE_CUT_OFFS
+from krag_eval.retrievers.live.alerts import Alert, Band, Scores, StartsToWatch, check_alerts, mean_of
+from krag_eval.retrievers.live.functions import F, Place, Places, recorded
 from krag_eval.retrievers.live.gold import Gold, GoldLookup, is_evalset
-from krag_eval.retrievers.live.monitor import Alert, Band, Monitor, check_alerts
 from krag_eval.retrievers.live.retrievals import LiveCounters, Retrieval, take_documents
 from krag_eval.retrievers.live.sessions import OpenSessions, Session, SessionJudge
 from krag_eval.retrievers.live.sinks import ScoredRetrieval, Sinks
-from krag_eval.retrievers.live.watch import Watch, Watching, check_watch
 
 _LOG = logging.getLogger("krag_eval.retrievers.live")
 COUNT_KEYS = ("retrieved", "repeats", "empty")
@@ -58,7 +62,8 @@ class LiveScorer(OfOneProcess):
         max_pending: How many retrievals may wait to be scored; any more are dropped and counted.
         window: The number of most recent retrievals whose means are watched.
         bands: For the keys to watch, the `(lowest, highest)` mean over the window; None leaves an end open.
-        watch: Watches signals for changes, with a stated rate of false alarms and without gold, as a `Watch` says.
+        watch: Watches signals for changes, with a stated rate of false alarms and without gold, as a
+            `krag_eval_monitor.Watch` says.
         on_alert: Called with an `Alert` when a mean leaves its band, or when a signal has changed.
         level: `"chunk"` or `"document"`; at document level, ids are read from the metadata under `doc_key`.
         doc_key: The metadata key of document ids.
@@ -87,15 +92,16 @@ class LiveScorer(OfOneProcess):
         max_pending: int = 10_000,
         window: int = 100,
         bands: Mapping[str, Band] | None = None,
-        watch: Watch | None = None,
+        watch: StartsToWatch | None = None,
         on_alert: Callable[[Alert], object] | None = None,
         level: str = "chunk",
-        doc_key: str = DOC_KEY,
+        doc_key: IdKey = DOC_KEY,
         keep_documents: bool = False,
         **settings: Unpack[ScoringSettings],
     ) -> None:
         check_names(settings, ScoringSettings.__annotations__)
         self._sinks = Sinks(sinks, self.report)
+        self.places = Places()
         if gold is None and not self._sinks and on_alert is None:
             raise InvalidInputError(
                 "There is neither `gold` to score against nor a sink to receive scores. Pass `gold`, `sinks` or both."
@@ -104,27 +110,112 @@ class LiveScorer(OfOneProcess):
             gold, k=k, metrics=metrics, level=level, doc_key=doc_key, keep=keep_documents, settings=settings
         )
         self._max_pending = check_count("max_pending", max_pending)
-        check_watch(watch)
         check_alerts(bands, on_alert, watch)
         self._on_alert = on_alert
-        self._watch = functools.partial(Monitor, window, bands, (*COUNT_KEYS, *self._judge.keys))
-        self._watch_changes = functools.partial(Watching, watch, self._judge.keys) if watch is not None else None
+        self._window = check_count("window", window)
+        keys = (*COUNT_KEYS, *self._judge.keys)
+        self._start_bands = functools.partial(load(MONITORS, "bands"), bands, keys) if bands else None
+        self._start_watching = None if watch is None else functools.partial(watch.start, self._judge.keys)
         self.start_anew()
         register_background(self)
 
     def start_anew(self) -> None:
         """Forget all retrievals and counts, including those that are running or waiting."""
         self._judge.start_anew()
-        self._monitor = self._watch()
-        self._watching = self._watch_changes() if self._watch_changes is not None else None
+        self._last: deque[Scores] = deque(maxlen=self._window)
+        self._bands = None if self._start_bands is None else self._start_bands()
+        self._watching = None if self._start_watching is None else self._start_watching()
         self.counters, self.session_counters = LiveCounters(), LiveCounters()
         self._sessions = OpenSessions(self._max_pending)
         self.problems: deque[str] = deque(maxlen=20)
         self._kinds_of_problems: set[str] = set()
         self._open: dict[str, Retrieval] = {}
         self._lock = threading.Lock()  # of what the application's threads and the scorer's both change
-        self._scoring = threading.Lock()  # of the judge and the monitor
+        self._scoring = threading.Lock()  # of the judge and what is watched
         self._queue: WorkQueue[Retrieval | Session] = WorkQueue(self._work, self._max_pending, MOST_AT_ONCE)
+
+    @overload
+    def retrieval(self, function: F) -> F: ...
+    @overload
+    def retrieval(
+        self, function: None = None, *, query: str | None = None, name: str | None = None
+    ) -> Callable[[F], F]: ...
+    def retrieval(self, function: F | None = None, *, query: str | None = None, name: str | None = None) -> Any:
+        """Score what a function returns: `@scorer.retrieval` or `@scorer.retrieval(query="text")`.
+
+        The function is sync, async or a generator, and returns documents of any kind, best first, or the answer of a
+        vector store. Its calls inside `question` are a session; every other call is one by itself. Retrievals inside it
+        are not counted. What it raises is nothing retrieved, unless the call was cancelled.
+
+        Args:
+            function: The function.
+            query: The argument that holds the question; by default `query`, `question` or another usual name, or else
+                the first argument.
+            name: The name of the retriever; by default that of the function.
+
+        Raises:
+            InvalidInputError: The function has no such argument.
+
+        >>> scorer = LiveScorer({"When is it open?": ["hours"]}, match_method="id", k=1, metrics="recall")
+        >>> @scorer.retrieval
+        ... def search(query):
+        ...     return [{"id": "hours", "text": "We open at nine."}]
+        >>> search("When is it open?")
+        [{'id': 'hours', 'text': 'We open at nine.'}]
+        >>> scorer.result()["recall@1"]
+        1.0
+        """
+        if function is None:
+            return functools.partial(self.retrieval, query=query, name=name)
+        return recorded(self, function, query, name)
+
+    @contextmanager
+    def question(self, query_id: object = None, text: str | None = None) -> Iterator[None]:
+        """Make the searches in a `with` block a session of one question, whose gold is found by its id or text.
+
+        A session whose block is cancelled or interrupted is not counted.
+
+        Args:
+            query_id: The id of the question.
+            text: Its text.
+        """
+        asked = Place(uuid4().hex, as_id(query_id), text)
+        token = self.places.opened.set(asked)
+        try:
+            yield
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                self._sessions.end(str(asked.session_id))
+            raise
+        finally:
+            self.places.opened.reset(token)
+            self.end_session(asked.session_id, query_id=asked.query_id, query=asked.question)
+
+    def place_here(self) -> Place:
+        """Return where a retrieval that starts here belongs; adapters also know the runs of their framework."""
+        return self.places.opened.get() or Place()
+
+    def begin_here(self, query: object, name: str) -> str:
+        """Note that a retrieval starts, in the place where this is called; return its id."""
+        run_id, place = uuid4().hex, self.place_here()
+        self.begin(
+            "python",
+            run_id,
+            query,
+            query_id=place.query_id,
+            question=place.question,
+            name=name,
+            session_id=place.session_id or run_id,
+        )
+        return run_id
+
+    def end_here(self, run_id: str, documents: object) -> None:
+        """Note what the retrieval returned, or that it raised this."""
+        if isinstance(documents, BaseException):
+            self.fail(run_id, documents)
+        else:
+            self.end(run_id, documents)
+        self.end_session(run_id)  # if it is one by itself
 
     def begin(
         self,
@@ -133,45 +224,60 @@ class LiveScorer(OfOneProcess):
         query: object,
         *,
         query_id: str | None = None,
+        question: str | None = None,
         name: str | None = None,
         session_id: object = None,
         tool: str | None = None,
         stage_of: object = None,
         is_scored: bool = True,
         seconds: float | None = None,
+        started: float | None = None,
+        targets: list[object | None] | None = None,
     ) -> None:
         """Note that a retrieval starts, and where its scores belong, which only its own context knows.
 
         Args:
-            framework: `"langchain"` or `"llama_index"`.
+            framework: `"langchain"`, `"llama_index"`, or `"python"` for functions.
             run_id: The framework's id of the retrieval.
             query: The text of the query.
             query_id: The id of the question, if the application gave one.
+            question: The text that the root run was asked, whose gold counts if there is none for `query`.
             name: The name of the retriever.
             session_id: The id of the root run that it is a search of; None if it is no search of a session.
             tool: The name of the tool that searches, if there is one.
             stage_of: The id of the retrieval around this one, of which this one is a stage.
             is_scored: Whether it is scored by itself.
             seconds: How long it took, if it has ended long ago, NaN if that is unknown; by default that is measured.
+            started: When it started, by `time.perf_counter`, if only its end shows that it is a retrieval.
+            targets: Where its scores belong, as `locate` returned it when it started.
         """
-        targets = self._sinks.locate(framework, run_id) if is_scored else []
-        started = Retrieval(framework, str(run_id), query, query_id, name, targets, time.perf_counter())
-        started.tool, started.is_scored = tool, is_scored
+        if targets is None:
+            targets = self._sinks.locate(framework, run_id) if is_scored else []
+        began = time.perf_counter() if started is None else started
+        retrieval = Retrieval(framework, str(run_id), query, query_id, name, targets, began)
+        retrieval.question, retrieval.tool, retrieval.is_scored = question, tool, is_scored
         if seconds is not None:
-            started.seconds, started.is_replayed = seconds, True
+            retrieval.seconds, retrieval.is_replayed = seconds, True
         with self._lock:
             if len(self._open) >= self._max_pending:  # the oldest one never ended
                 oldest = self._open.pop(next(iter(self._open)))
                 oldest.state = "dropped"
                 self.counters.seen += oldest.is_scored
                 self.counters.dropped += oldest.is_scored
-            self._open[started.run_id] = started
+            self._open[retrieval.run_id] = retrieval
             outer = None if stage_of is None else self._open.get(str(stage_of))
             if outer is not None:
-                outer.inner.append(started)
-        for session in [] if session_id is None else self._sessions.add(str(session_id), started):
+                outer.inner.append(retrieval)
+        for session in [] if session_id is None else self._sessions.add(str(session_id), retrieval):
             self._count_session(dropped=1)
             self._note("a session never ended", f"{session.session_id}, after {len(session.searches)} searches")
+
+    def locate(self, framework: str, run_id: object) -> list[object | None]:
+        """Return where the scores of a run belong, for each sink; for runs whose end shows what they are.
+
+        Errors are not counted: if it turns out to be a retrieval, the sink is asked again.
+        """
+        return self._sinks.locate(framework, run_id, reports=False)
 
     def end(self, run_id: object, documents: object, stages: Sequence[Stage] = ()) -> None:
         """Note that a retrieval returned these documents, best first; they are copied, since they may change.
@@ -331,7 +437,8 @@ class LiveScorer(OfOneProcess):
         """Return the mean of each key over the last `window` retrievals; None if none of them has a value."""
         self._wait_for_scores()
         with self._scoring:
-            return self._monitor.means()
+            keys = dict.fromkeys(key for row in self._last for key in row)
+            return {key: mean_of(self._last, key)[0] for key in keys}
 
     def watch_status(self) -> dict[str, dict[str, int]]:
         """Return for each watched signal how many values it had, were missing or unusable; empty without `watch`."""
@@ -429,7 +536,10 @@ class LiveScorer(OfOneProcess):
             self.counters.no_gold += scored.result is None
             self.counters.no_target += self._sinks.lacks_target(retrieval.targets)
         with self._scoring:
-            alerts = self._monitor.add(scored.scores)
+            self._last.append(scored.scores)
+            alerts: list[Alert] = []
+            if self._bands is not None and len(self._last) == self._window:
+                alerts += self._bands.check(self._last)
             if self._watching is not None:
                 alerts += self._watching.add(scored, retrieval.documents)
         for alert in alerts:
@@ -477,7 +587,7 @@ class RetrievalJudge:
     """
 
     def __init__(
-        self, gold: object, *, k: Any, metrics: Any, level: str, doc_key: str, keep: bool, settings: ScoringSettings
+        self, gold: object, *, k: Any, metrics: Any, level: str, doc_key: IdKey, keep: bool, settings: ScoringSettings
     ) -> None:
         # The defaults of `evaluate_run` for evaluation sets, otherwise of `evaluate`.
         if is_evalset(gold) or one_of("level", level, LEVELS) == "document":
@@ -542,10 +652,13 @@ class RetrievalJudge:
         try:
             self._scorer.check()
         except InvalidInputError as error:
-            warn(str(error))
+            warn(*error.args)
 
     def _gold_of(self, retrieval: Retrieval) -> Gold | None:
-        return self._gold.find(retrieval.query_id, retrieval.query) if self._gold is not None else None
+        if self._gold is None:
+            return None
+        found = self._gold.find(retrieval.query_id, retrieval.query)
+        return self._gold.find(None, retrieval.question) if found is None else found
 
     def _with_gold(self, retrievals: Sequence[Retrieval], gold: Mapping[int, Gold]) -> dict[int, Outcome]:
         if not gold:

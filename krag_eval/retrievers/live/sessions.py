@@ -114,7 +114,8 @@ class OpenSessions:
             if session is None:
                 return None
             self._n_searches -= len(session.searches)
-        session.searches = [search for search in session.searches if search.state in ("running", "ended")]
+        searches = (search for search in session.searches if search.state in ("running", "ended"))
+        session.searches = sorted(searches, key=lambda search: 0.0 if search.is_replayed else search.started)
         for search in session.searches:
             search.state = "late" if search.state == "running" else "ended"
         session.ended_at = datetime.now(UTC)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -138,12 +139,18 @@ class Sinks:
     def __len__(self) -> int:
         return len(self._sinks)
 
-    def locate(self, framework: str, run_id: object, known: list[object | None] | None = None) -> list[object | None]:
+    def locate(
+        self, framework: str, run_id: object, known: list[object | None] | None = None, *, reports: bool = True
+    ) -> list[object | None]:
         """Ask each sink where the running retrieval belongs in its trace, unless that is known already."""
         targets = known or [None] * len(self._sinks)
         for position, sink in enumerate(self._sinks):
             if targets[position] is None and _has_own(sink, "locate"):
-                targets[position] = self._call(sink, "locate", framework, run_id)
+                if reports:
+                    targets[position] = self._call(sink, "locate", framework, run_id)
+                else:
+                    with contextlib.suppress(Exception):
+                        targets[position] = sink.locate(framework, run_id)
         return targets
 
     def lacks_target(self, targets: list[object | None]) -> bool:

@@ -8,8 +8,10 @@ import pytest
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 from langchain_core.documents import Document
 
-from krag_eval import Alert, EvalSet, KragEvalWarning, Watch, evaluate
+from krag_eval import EvalSet, KragEvalWarning, evaluate
+from krag_eval.retrievers.live.alerts import Alert
 from krag_eval_langchain import RetrievalScoringHandler
+from krag_eval_monitor import Watch
 from tests.adapters.langchain.shop import (
     GOLD,
     MODES,
@@ -43,6 +45,7 @@ ORDERS: dict[str, tuple[list[Any], list[Any]]] = {
 }
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("shop", [Shop, AsyncShop], ids=["plain", "async"])
 @pytest.mark.parametrize("mode", MODES)
@@ -83,6 +86,7 @@ def test_of_200_concurrent_queries_each_is_scored_as_the_question_it_was(mode: s
     assert len({scored.run_id for scored in recorder.scored}) == 200
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("mode", ["batch", "abatch", "a chain, batch"])
 def test_one_metadata_for_each_query_of_a_batch_names_its_question(mode: str) -> None:
     recorder = Recorder()

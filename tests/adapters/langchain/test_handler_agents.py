@@ -72,6 +72,7 @@ def test_without_the_id_an_agent_that_rewords_has_no_gold(is_async: bool) -> Non
     assert (handler.scored, handler.no_gold) == (0, 1)
 
 
+@pytest.mark.full
 def test_many_agents_at_once_are_scored_each_as_its_own_question() -> None:
     recorder = Recorder()
     gold = {f"q{number}": GOLD[QUESTIONS[number]] for number in range(40)}

@@ -15,6 +15,7 @@ from krag_eval_langchain import RetrievalScoringHandler
 from tests.adapters.langchain.shop import GOLD, Recorder, Returning
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -10,12 +10,9 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 
-from krag_eval import (
-    EvaluationCallback,
-    QueryResult,
-    RetrievalSink,
-    ScoredRetrieval,
-)
+from krag_eval import EvaluationCallback, RetrievalSink
+from krag_eval.evaluation.results import QueryResult
+from krag_eval.retrievers.live.sinks import ScoredRetrieval
 from krag_eval_langchain import RetrievalScoringHandler
 from tests.adapters.langchain.shop import GOLD, MODES, QUESTIONS, BrokenShop, Recorder, Returning, Shop, ranking
 from tests.support.marks import nothing_may_match
@@ -46,6 +43,7 @@ class Failing(RetrievalSink):
         raise OSError("no disk")
 
 
+@pytest.mark.sample(3)
 @nothing_may_match
 @pytest.mark.parametrize("mode", MODES)
 def test_what_the_retriever_raises_reaches_the_caller_and_counts_as_nothing_retrieved(mode: str) -> None:
@@ -73,6 +71,7 @@ def test_the_message_of_the_retriever_may_be_secret_and_is_not_logged(caplog: py
     assert "the retriever raised: TimeoutError" in caplog.text
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "answer",
     [
@@ -130,6 +129,7 @@ def test_the_documents_are_those_of_the_moment_and_are_not_touched(id_key: str |
     assert [scored.scores["recall@1"] for scored in recorder.scored] == [1.0, 1.0]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("mode", MODES)
 def test_a_sink_that_fails_everywhere_disturbs_neither_the_application_nor_the_others(mode: str) -> None:
     recorder = Recorder()

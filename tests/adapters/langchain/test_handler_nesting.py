@@ -66,6 +66,7 @@ def ask(retriever: Any, question: str, handler: RetrievalScoringHandler, *, is_a
     return answer
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
 @pytest.mark.parametrize("inner", INNER)
 def test_only_the_outermost_retriever_is_scored(inner: str, is_async: bool, recorder: Recorder) -> None:
@@ -117,6 +118,7 @@ def test_names_must_be_names(names: Any) -> None:
         RetrievalScoringHandler(GOLD, match_method="id", names=names)
 
 
+@pytest.mark.sample(3)
 @nothing_may_match
 @pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
 @pytest.mark.parametrize(
@@ -186,9 +188,9 @@ def test_memory_does_not_grow_with_the_number_of_retrievals() -> None:
     try:
         ask_many(100)
         before = tracemalloc.get_traced_memory()[0]
-        ask_many(1500)
+        ask_many(3000)
         grown = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
-    assert grown < 100_000
-    assert handler.scored == 1900
+    assert grown < 3000 * 50  # bytes for each; what Python itself keeps varies by some 10 kB
+    assert handler.scored == 3400

@@ -106,6 +106,7 @@ ENDINGS: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.sample(5)
 @nothing_may_match
 @pytest.mark.parametrize("concurrency", [1, 4])
 @pytest.mark.parametrize("kind", ENDINGS)
@@ -114,7 +115,7 @@ def test_live_equals_offline(kind: str, concurrency: int) -> None:
     evalset = EvalSet([*rows, {"id": "none", "question": "unanswerable?", "type": "negative", "gold": []}])
     live = RetrievalScoringHandler(evalset, k=5)
     settings: Any = {"retries": 0, "progress": False, "concurrency": concurrency, "config": {"callbacks": [live]}}
-    expected = evaluate_retriever(ENDINGS[kind](), evalset, 5, **settings)
+    expected = evaluate_retriever(evalset, ENDINGS[kind](), 5, **settings)
     result = live.result()
     assert (result.to_dict(), len(result.errors)) == (expected.to_dict(), len(expected.errors))
     assert (result.n_queries, result.no_answer.n_empty) == (expected.n_queries, expected.no_answer.n_empty)

@@ -48,6 +48,7 @@ def all_of_them() -> Any:
 KINDS = {"ensemble": ensemble, "compression": compression, "multi-query": multi_query, "all of them": all_of_them}
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("in_chain", [False, True], ids=["bare", "in a chain"])
 @pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
 @pytest.mark.parametrize("kind", KINDS)

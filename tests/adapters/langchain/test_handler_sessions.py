@@ -16,16 +16,8 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import create_retriever_tool
 
-from krag_eval import (
-    EvalSet,
-    InvalidInputError,
-    RetrievalSink,
-    ScoredSession,
-    evaluate_run,
-    read_run,
-    run_agent,
-    write_run,
-)
+from krag_eval import EvalSet, InvalidInputError, RetrievalSink, evaluate_run, read_run, run_agent, write_run
+from krag_eval.retrievers.live.sinks import ScoredSession
 from krag_eval_langchain import RetrievalScoringHandler
 from tests.adapters.langchain.shop import (
     QUESTIONS,
@@ -259,6 +251,7 @@ def test_a_search_that_ends_after_its_root_counts_as_not_ended() -> None:
     assert handler.counters.seen == 2
 
 
+@pytest.mark.full
 def test_sessions_that_never_end_are_dropped_and_named() -> None:
     handler = scoring(max_pending=10)
 
@@ -327,6 +320,7 @@ def run_concurrently(n: int, *, at_once: int = 64) -> None:
     assert handler.counters.seen == 2 * n
 
 
+@pytest.mark.full
 def test_agents_and_graphs_at_once_are_each_a_session() -> None:
     run_concurrently(40)
 
@@ -336,6 +330,7 @@ def test_a_thousand_agents_and_graphs_at_once_are_each_a_session() -> None:
     run_concurrently(1_000)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
 def test_run_agent_records_what_a_traced_agent_searches(is_async: bool) -> None:
     calls: list[str] = []
@@ -353,7 +348,7 @@ def test_run_agent_records_what_a_traced_agent_searches(is_async: bool) -> None:
         return (await make(question).ainvoke({"messages": [("user", "?")]}, config))["messages"][-1].content
 
     some = EvalSet([EVALSET[f"q{i}"] for i in range(20)])
-    run = run_agent(aask if is_async else ask, some, handler=RetrievalScoringHandler, k=2, backoff=0, progress=False)
+    run = run_agent(some, aask if is_async else ask, handler=RetrievalScoringHandler, k=2, backoff=0, progress=False)
     assert len(calls) == 21
     for number, row in enumerate(run.rows.values()):
         words = [f"{QUESTIONS[number]} in other words", QUESTIONS[number]]

@@ -65,6 +65,7 @@ def test_importing_the_adapter_loads_no_framework() -> None:
     assert "krag_eval_langchain" in loaded
 
 
+@pytest.mark.full
 def test_most_names_load_no_framework() -> None:
     names = ", ".join(sorted(set(dir(krag_eval_langchain)) - NEED_LANGCHAIN.keys()))
     loaded = roots(fresh(LOADED.format(f"from krag_eval_langchain import {names}")))
@@ -79,6 +80,7 @@ def test_the_others_load_langchain_core_and_what_that_loads(name: str, by_itself
     assert loaded & {"langsmith", *FRAMEWORKS.split()} <= roots(fresh(LOADED.format(by_itself)))
 
 
+@pytest.mark.full
 def test_without_langchain_core_the_error_names_the_extra() -> None:
     missing = "`krag_eval_langchain.{}` needs the package 'langchain-core', which is not installed. "
     cure = 'Install it with: pip install "krag-eval[langchain]"'

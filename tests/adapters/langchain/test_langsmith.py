@@ -197,6 +197,7 @@ def test_nothing_is_uploaded_where_that_is_not_wanted(server: LoopbackLangSmith)
     assert server.feedback == []
 
 
+@pytest.mark.full
 def test_an_error_of_the_evaluator_is_logged_by_langsmith_and_loses_no_other_row(
     server: LoopbackLangSmith, caplog: pytest.LogCaptureFixture
 ) -> None:

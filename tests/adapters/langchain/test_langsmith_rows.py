@@ -55,6 +55,7 @@ REFERENCES: dict[str, Any] = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("reference", REFERENCES)
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_documents_are_found_where_they_usually_stand(output: str, reference: str) -> None:
@@ -77,6 +78,13 @@ def test_the_metadata_key_of_ids_is_read_on_both_sides() -> None:
     doc_ids = [document.metadata["doc_id"] for document in ranking(QUESTIONS[0])]
     found = evaluator({}, {"documents": as_rows(QUESTIONS[0])}, {"gold": [doc_ids[0], "d99"]})
     assert found["results"][0]["score"] == 0.5
+
+
+def test_ids_of_several_values_are_read_on_both_sides() -> None:
+    evaluator = as_langsmith_evaluator(k=None, metrics="recall", match_method="id", id_key=("source.file", "page"))
+    documents = [{"page_content": "t", "metadata": {"source": {"file": "a.pdf"}, "page": 2}}]
+    for gold in ([["a.pdf", "2"], ["b.pdf", 1]], [{"source": {"file": "a.pdf"}, "page": 2}, ["b.pdf", 1]]):
+        assert evaluator({}, {"documents": documents}, {"gold": gold})["results"][0]["score"] == 0.5
 
 
 def test_strings_are_texts_where_texts_are_matched() -> None:

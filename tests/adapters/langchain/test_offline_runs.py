@@ -31,10 +31,11 @@ def _async(*arguments: Any, **settings: Any) -> EvaluationResult:
 both = pytest.mark.parametrize("evaluate_it", [evaluate_retriever, _async], ids=["plain", "async"])
 
 
+@pytest.mark.sample(2)
 @nothing_may_match
 @both
 def test_a_question_whose_call_raises_counts_as_nothing_retrieved(evaluate_it: Evaluate) -> None:
-    result = evaluate_it(BrokenShop(), EVALSET, 5, retries=0, **QUIET)
+    result = evaluate_it(EVALSET, BrokenShop(), 5, retries=0, **QUIET)
     assert (result["recall@5"], len(result.errors)) == (0.0, 30)
     assert "TimeoutError" in result.errors[0]
 
@@ -50,30 +51,31 @@ def test_it_is_asked_again_as_often_as_wanted(evaluate_it: Evaluate) -> None:
             raise ConnectionError("try again")
         return ranking(question)
 
-    result = evaluate_it(RunnableLambda(moody), EVALSET[:3], 5, retries=2, **QUIET)
+    result = evaluate_it(EVALSET[:3], RunnableLambda(moody), 5, retries=2, **QUIET)
     assert (len(asked), result.errors) == (9, {})
-    assert evaluate_it(RunnableLambda(moody), EVALSET[3:5], 5, retries=1, **QUIET).errors.keys() == {0, 1}
+    assert evaluate_it(EVALSET[3:5], RunnableLambda(moody), 5, retries=1, **QUIET).errors.keys() == {0, 1}
 
 
 @nothing_may_match
 @both
 def test_an_answer_that_is_no_ranking_is_an_error_of_its_question(evaluate_it: Evaluate) -> None:
-    result = evaluate_it(Returning(answer={"answer": "Yes."}), EVALSET[:2], 5, **QUIET)
+    result = evaluate_it(EVALSET[:2], Returning(answer={"answer": "Yes."}), 5, **QUIET)
     assert list(result.errors) == [0, 1]
     assert "no documents" in result.errors[0]
 
 
+@pytest.mark.sample(2)
 @both
 def test_too_many_errors_stop_it_where_that_is_wanted(evaluate_it: Evaluate) -> None:
     with pytest.raises(RunStoppedError):
-        evaluate_it(BrokenShop(), EVALSET, retries=0, max_error_rate=0.1, **QUIET)
+        evaluate_it(EVALSET, BrokenShop(), retries=0, max_error_rate=0.1, **QUIET)
 
 
 @both
 def test_a_journal_is_gone_on_with(evaluate_it: Evaluate, tmp_path: Path) -> None:
     journal = tmp_path / "run.jsonl"
-    first = evaluate_it(AsyncShop(), EVALSET, 5, journal=journal, **QUIET)
-    again = evaluate_it(AsyncShop(), EVALSET, 5, journal=journal, **QUIET)
+    first = evaluate_it(EVALSET, AsyncShop(), 5, journal=journal, **QUIET)
+    again = evaluate_it(EVALSET, AsyncShop(), 5, journal=journal, **QUIET)
     assert again.to_dict() == first.to_dict()
     header = json.loads(journal.read_text(encoding="utf-8").splitlines()[0])
     assert (header["name"], header["k"]) == ("AsyncShop", 5)
@@ -81,6 +83,7 @@ def test_a_journal_is_gone_on_with(evaluate_it: Evaluate, tmp_path: Path) -> Non
     assert "langchain-core" in header["versions"]
 
 
+@pytest.mark.sample(2)
 @both
 def test_never_more_questions_are_asked_at_a_time_than_wanted(evaluate_it: Evaluate) -> None:
     running, most = 0, 0
@@ -93,11 +96,12 @@ def test_never_more_questions_are_asked_at_a_time_than_wanted(evaluate_it: Evalu
         running -= 1
         return ranking(question)
 
-    evaluate_it(RunnableLambda(ranking, afunc=counted), EVALSET, 5, concurrency=3, **QUIET)
-    evaluate_it(RunnableLambda(counted), EVALSET, 5, concurrency=3, **QUIET)
+    evaluate_it(EVALSET, RunnableLambda(ranking, afunc=counted), 5, concurrency=3, **QUIET)
+    evaluate_it(EVALSET, RunnableLambda(counted), 5, concurrency=3, **QUIET)
     assert most == 3
 
 
+@pytest.mark.sample(5)
 @both
 @pytest.mark.parametrize(
     ("arguments", "says"),
@@ -110,9 +114,12 @@ def test_never_more_questions_are_asked_at_a_time_than_wanted(evaluate_it: Evalu
         ({"concurrency": 0}, "`concurrency`"),
         ({"retrieved": 7}, "`retrieved` must be a key"),
         ({"evalset": 7}, "An evaluation set must be"),
-        ({"retriever": ranking}, r"must have `invoke` and `ainvoke`.*RunnableLambda\(function\)"),
-        ({"retriever": Shop}, "must have `invoke` and `ainvoke`"),
-        ({"retriever": None}, "must have `invoke` and `ainvoke`"),
+        (
+            {"retriever": ranking},
+            r"`retriever` must be .*RunnableLambda\(function\)",
+        ),
+        ({"retriever": Shop}, "`retriever` must be a LangChain retriever or another Runnable"),
+        ({"retriever": None}, "`retriever` must be a LangChain retriever or another Runnable"),
     ],
     ids=lambda value: str(value)[:30],
 )
@@ -127,7 +134,7 @@ def test_what_cannot_be_used_is_told_before_a_question_is_asked(
 
     given: dict[str, Any] = {"retriever": RunnableLambda(ask), "evalset": EVALSET, "k": 5, **arguments}
     with pytest.raises(InvalidInputError, match=says):
-        evaluate_it(given.pop("retriever"), given.pop("evalset"), given.pop("k"), **given, **QUIET)
+        evaluate_it(given.pop("evalset"), given.pop("retriever"), given.pop("k"), **given, **QUIET)
     assert asked == []
 
 
@@ -135,4 +142,4 @@ def test_what_cannot_be_used_is_told_before_a_question_is_asked(
 def test_ids_that_never_match_are_told_with_both_sides(evaluate_it: Evaluate) -> None:
     evalset = EvalSet([{"id": 1, "question": ASKED[0], "gold_chunk_ids": ["chunk-1"]}])
     with pytest.warns(KragEvalWarning, match=r"Not one id matches\. Gold ids look like 'chunk-1'"):
-        evaluate_it(Shop(), evalset, **QUIET)
+        evaluate_it(evalset, Shop(), **QUIET)

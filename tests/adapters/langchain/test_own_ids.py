@@ -30,7 +30,7 @@ def live() -> Any:
 
 def offline() -> Any:
     rows = [{"id": "1", "question": "q", "gold_chunk_ids": ["d1"]}]
-    return evaluate_retriever(SHELF, rows, progress=False, **SETTINGS).to_dict()
+    return evaluate_retriever(rows, SHELF, progress=False, **SETTINGS).to_dict()
 
 
 def langsmith() -> Any:

@@ -18,6 +18,7 @@ QUESTIONS: list[Any] = [{"id": "q1", "question": "When?", "gold_chunk_ids": ["c1
 adapter: Any = krag_eval_langchain  # a type checker would stop these mistakes
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize(
     ("name", "arguments", "told"),
     [

@@ -67,32 +67,35 @@ def test_two_keys_of_one_name_are_refused(client: Langfuse) -> None:
         run(LangfuseScoreHandler(client, session_id="s"), k=(1, None), metrics=["recall", recall_at_1])
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
         pytest.param({"dataset_run_id": "d", "session_id": "s"}, "exactly one target", id="two targets"),
-        pytest.param({"session_id": ""}, "`session_id` is ''", id="an empty id"),
-        pytest.param({"dataset_run_id": 7}, "`dataset_run_id` is 7", id="an id that is no string"),
+        pytest.param({"session_id": ""}, "`session_id` must be", id="an empty id"),
+        pytest.param({"dataset_run_id": 7}, "`dataset_run_id` must be", id="an id that is no string"),
         pytest.param({"trace_ids": "abc"}, "must be a mapping from query ids", id="traces as a string"),
         pytest.param({"trace_ids": 3}, "must be a mapping from query ids", id="traces as a number"),
-        pytest.param({"trace_ids": {"q": 5}}, r"`trace_ids\['q'\]` is 5", id="a trace that is no string"),
-        pytest.param({"trace_ids": {"q": ("t", 5)}}, r"`trace_ids\['q'\]` is", id="an observation that is no string"),
-        pytest.param({"trace_ids": [""]}, "`trace_id` is ''", id="an empty trace"),
-        pytest.param({"trace_ids": [("", "o")]}, "`trace_id` is ''", id="an observation without its trace"),
+        pytest.param({"trace_ids": {"q": 5}}, r"`trace_ids\['q'\]` must be", id="a trace that is no string"),
+        pytest.param(
+            {"trace_ids": {"q": ("t", 5)}}, r"`trace_ids\['q'\]` must be", id="an observation of another kind"
+        ),
+        pytest.param({"trace_ids": [""]}, "`trace_id` must be", id="an empty trace"),
+        pytest.param({"trace_ids": [("", "o")]}, "`trace_id` must be", id="an observation without its trace"),
         pytest.param({"prefix": "krag@"}, "`prefix` is 'krag@'", id="a prefix with @"),
         pytest.param({"prefix": "검색."}, "`prefix` is", id="a prefix in Korean"),
         pytest.param({"prefix": "p" * 35}, "`prefix` is", id="a prefix that leaves no room"),
         pytest.param({"prefix": None}, "`prefix` is None", id="no prefix"),
         pytest.param({"timestamp": datetime(2026, 1, 1)}, "a time with a time zone", id="a naive time"),  # noqa: DTZ001
         pytest.param({"timestamp": "2026-01-01"}, "a time with a time zone", id="a time as a string"),
-        pytest.param({"run_id": ""}, "`run_id` is ''", id="an empty run"),
+        pytest.param({"run_id": ""}, "`run_id` must be", id="an empty run"),
         pytest.param({"delivery": "fast"}, "`delivery` is 'fast'", id="an unknown delivery"),
         pytest.param({"delivery": ["outbox"]}, "Known ones: queue, sync, outbox", id="several deliveries"),
         pytest.param({"delivery": "outbox"}, "`outbox` is None. With delivery=.outbox.", id="an outbox without a file"),
         pytest.param({"delivery": "outbox", "outbox": ""}, "`outbox` is ''", id="an outbox without a name"),
         pytest.param({"delivery": "outbox", "outbox": "/"}, "^/: cannot be written", id="an outbox that is a folder"),
         pytest.param({"outbox": "x"}, "`delivery` is 'queue', which writes no file", id="a file that nobody writes"),
-        pytest.param({"on_error": "ignore"}, "`on_error` is 'ignore'", id="an unknown on_error"),
+        pytest.param({"on_error": "ignore"}, "`on_error` must be", id="an unknown on_error"),
         pytest.param({"langchain_handler": object()}, "is not a callback handler of Langfuse", id="no handler"),
     ],
 )

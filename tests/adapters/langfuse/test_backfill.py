@@ -55,6 +55,7 @@ def rankings() -> list[Any]:
     return found
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("page_size", [1, 5, 100])
 def test_wire_recorded_retrievals_get_the_scores_of_evaluate(
     page_size: int, server: LoopbackLangfuse, client: Langfuse
@@ -79,6 +80,7 @@ def test_wire_recorded_retrievals_get_the_scores_of_evaluate(
         assert abs(datetime.fromisoformat(score["timestamp"]) - span.end) < timedelta(milliseconds=1)
 
 
+@pytest.mark.full
 def test_wire_scoring_again_overwrites(server: LoopbackLangfuse, client: Langfuse) -> None:
     record(client, Retriever(), QUESTIONS)
     sent = []
@@ -116,6 +118,7 @@ def _documents(question: str) -> Any:
     return EvalSet([{"id": 1, "gold": retrieved}])[0].gold
 
 
+@pytest.mark.full
 @nothing_may_match
 def test_wire_retrievers_inside_of_others_are_left_out_by_default(server: LoopbackLangfuse, client: Langfuse) -> None:
     record(client, Outer(), QUESTIONS[:6])

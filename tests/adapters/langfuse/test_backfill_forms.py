@@ -31,6 +31,7 @@ def observation(number: int, output: Any, given: Any = None, **further: Any) -> 
 ROWS = [{"id": "x", "text": "X"}, {"id": "a", "text": "A"}]
 
 
+@pytest.mark.sample(4)
 @nothing_may_match
 @pytest.mark.parametrize(
     ("row", "recall"),
@@ -138,10 +139,10 @@ def test_scores_that_do_not_arrive_are_raised_where_that_was_asked_for(
     ("settings", "says"),
     [
         pytest.param({"gold": None}, "`gold` is None", id="no gold"),
-        pytest.param({"page_size": 0}, "`page_size` is 0", id="a page of nothing"),
+        pytest.param({"page_size": 0}, "`page_size` must be", id="a page of nothing"),
         pytest.param({"page_size": 1001}, "from 1 to 1000", id="a page too large"),
-        pytest.param({"limit": 0}, "`limit` is 0", id="a limit of nothing"),
-        pytest.param({"limit": True}, "`limit` is True", id="a limit that is no number"),
+        pytest.param({"limit": 0}, "`limit` must be", id="a limit of nothing"),
+        pytest.param({"limit": True}, "`limit` must be", id="a limit that is no number"),
         pytest.param({"prefix": "@"}, "`prefix`", id="a bad prefix"),
         pytest.param({"run_id": 5}, "`run_id`", id="a bad run"),
         pytest.param({"delivery": "fast"}, "`delivery`", id="a bad delivery"),

@@ -43,6 +43,7 @@ def sent(scores: list[dict[str, Any]], name: str) -> list[Any]:
     return [(one["value"], one["dataType"], one.get("configId")) for one in chosen]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("delivery", ["queue", "sync", "outbox"])
 def test_wire_every_delivery_keeps_type_and_config(
     delivery: str, server: LoopbackLangfuse, client: Langfuse, tmp_path: Path
@@ -120,6 +121,7 @@ def test_wire_experiments_have_them(server: LoopbackLangfuse, client: Langfuse) 
     assert of_run["krag.micro_recall_at_2"][1:] == ("NUMERIC", "config-micro")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("ours_first", [True, False])
 def test_wire_live_scores_and_recorded_traces_have_them(
     ours_first: bool, server: LoopbackLangfuse, client: Langfuse

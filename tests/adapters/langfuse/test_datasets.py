@@ -162,7 +162,7 @@ def test_an_item_without_gold_is_named_or_left_out(expected: Any) -> None:
             item([], {"q": 1}), {"question": "q"}, "item 'i1': the question must be a string, got int", id="no text"
         ),
         pytest.param(item([], "x"), {"question": "q"}, "item 'i1': there is no key 'q'", id="no key"),
-        pytest.param(item([]), {"strings": "ids"}, "`strings` is 'ids'", id="an unknown kind of string"),
+        pytest.param(item([]), {"strings": "ids"}, "`strings` must be", id="an unknown kind of string"),
     ],
 )
 def test_what_cannot_be_read_is_said(one: Any, settings: Any, says: str) -> None:

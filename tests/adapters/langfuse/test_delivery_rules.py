@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 import time
 from collections.abc import Sequence
@@ -229,14 +228,6 @@ def test_sending_that_stops_by_a_fault_is_told_and_leaves_the_file_to_others(
     other = ScoreFile(sending.file.path)
     assert other.claim()
     other.close()
-
-
-def test_the_wait_of_a_first_failure_is_short_but_never_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    from krag_eval_langfuse import outbox
-
-    monkeypatch.setattr("random.uniform", lambda low, high: (low, high))
-    assert [outbox.backoff(n) for n in (1, 2)] == [(0.05, 0.5), (0.05, 1.0)]  # type: ignore[comparison-overlap]
-    assert math.isclose(outbox.LONGEST_WAIT, outbox.backoff(99)[1])  # type: ignore[index]
 
 
 def test_a_slow_server_is_given_longer_for_other_scores_too(sending: Sending) -> None:

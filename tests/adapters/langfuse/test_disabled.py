@@ -27,6 +27,7 @@ def no_tracing() -> Langfuse:
 DISABLED = {"no keys": (no_keys, "it has no keys"), "tracing disabled": (no_tracing, "its tracing is disabled")}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("make", "says"), DISABLED.values(), ids=DISABLED)
 @pytest.mark.parametrize("delivery", ["queue", "sync"])
 def test_a_disabled_client_is_reported_loudly_and_once(

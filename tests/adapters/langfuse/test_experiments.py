@@ -61,6 +61,7 @@ def test_wire_an_experiment_has_the_values_of_evaluate_bit_for_bit(server: Loopb
     }
 
 
+@pytest.mark.full
 def test_wire_a_dataset_experiment_scores_its_items_and_its_run(server: LoopbackLangfuse, client: Langfuse) -> None:
     evalset = EvalSet([{"id": f"q{i}", "question": q, "gold": GOLD[i]} for i, q in enumerate(QUESTIONS)], name="faq")
     push_evalset(client, evalset, "faq")
@@ -81,6 +82,7 @@ def test_wire_a_dataset_experiment_scores_its_items_and_its_run(server: Loopback
     assert not any(text in repr(server.scores) for text in ("질문", "text ", "noise"))
 
 
+@pytest.mark.full
 def test_wire_a_task_that_returns_an_error_counts_as_nothing_retrieved(
     server: LoopbackLangfuse, client: Langfuse
 ) -> None:
@@ -112,6 +114,7 @@ TEXTS = ["x", "b"]
 BY_ID: dict[str, Any] = {"match_method": "id"}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("expected_output", "output", "settings"),
     [
@@ -163,6 +166,12 @@ BY_ID: dict[str, Any] = {"match_method": "id"}
             [{"id": "c1", "url": "x"}, {"id": "c2", "url": "b"}],
             {"match_method": "id", "id_key": "url"},
             id="bare gold ids with id_key",
+        ),
+        pytest.param(
+            [["a.pdf", 1], ["b.pdf", 2]],
+            [{"metadata": {"source": {"file": one}, "page": 2}, "text": "t"} for one in ("x.pdf", "b.pdf")],
+            {"match_method": "id", "id_key": ("source.file", "page")},
+            id="ids of several values",
         ),
         pytest.param(
             ["a", "b"], ItemResult(item=None, output=None), {"retrieved": lambda _: TEXTS}, id="an object as output"
@@ -237,6 +246,7 @@ def test_items_without_expected_output_are_left_out_of_the_run() -> None:
         run_values(results[1:])
 
 
+@pytest.mark.full
 def test_wire_one_output_that_is_none_is_a_failed_retrieval_and_loses_no_other_score(
     server: LoopbackLangfuse, client: Langfuse
 ) -> None:

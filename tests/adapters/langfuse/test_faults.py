@@ -84,6 +84,7 @@ def hanging(server: LoopbackLangfuse, make_client: MakeClient) -> Iterator[threa
     go_on.set()
 
 
+@pytest.mark.sample(2)
 @every_fault
 def test_wire_the_queue_disturbs_nobody(answer: Any, says: str, server: LoopbackLangfuse, client: Langfuse) -> None:
     server.answer = answer
@@ -95,6 +96,7 @@ def test_wire_the_queue_disturbs_nobody(answer: Any, says: str, server: Loopback
     assert (handler.sent, handler.failed) == (N_SCORES, 0)
 
 
+@pytest.mark.sample(2)
 @every_fault
 def test_wire_sync_counts_and_logs_what_did_not_arrive(
     answer: Any, says: str, server: LoopbackLangfuse, client: Langfuse, caplog: pytest.LogCaptureFixture
@@ -137,6 +139,7 @@ def test_an_evaluation_that_was_not_asked_to_raise_gets_one_warning(server: Loop
     assert result.to_dict() == run_without().to_dict()
 
 
+@pytest.mark.full
 def test_wire_a_refused_connection_is_reported_and_given_up_after_three(make_client: MakeClient) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -219,6 +222,7 @@ def test_a_client_that_raises_is_counted(client: Langfuse, monkeypatch: pytest.M
         run(LangfuseScoreHandler(client, session_id="s", on_error="raise"))
 
 
+@pytest.mark.sample(3)
 @every_fault
 def test_wire_live_scores_disturb_nobody(answer: Any, says: str, server: LoopbackLangfuse, client: Langfuse) -> None:
     server.answer = answer

@@ -38,6 +38,7 @@ def fresh(code: str) -> str:
     return done.stdout
 
 
+@pytest.mark.full
 def test_importing_the_adapter_imports_no_framework() -> None:
     code = (
         "import sys; before = set(sys.modules); from krag_eval_langfuse import *; print(*(set(sys.modules) - before))"
@@ -47,6 +48,7 @@ def test_importing_the_adapter_imports_no_framework() -> None:
     assert loaded & {"langfuse", "opentelemetry", "langchain_core", "llama_index", "httpx", "pydantic"} == set()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("needed_by", "use"), CASES)
 def test_without_langfuse_the_error_names_the_extra(needed_by: str, use: str) -> None:
     printed = fresh(
@@ -59,6 +61,7 @@ def test_without_langfuse_the_error_names_the_extra(needed_by: str, use: str) ->
     )
 
 
+@pytest.mark.full
 def test_a_langfuse_that_is_broken_inside_is_not_called_missing() -> None:
     printed = fresh(
         "import sys, types\nsys.modules['langfuse'] = None\n"

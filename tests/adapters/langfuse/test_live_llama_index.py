@@ -108,6 +108,7 @@ def test_wire_without_openinference_it_is_the_span_that_the_application_opened(
     assert (scoring.counters.scored, scoring.counters.no_target) == (2, 1)
 
 
+@pytest.mark.full
 def test_wire_what_openinference_recorded_can_be_scored_later(server: LoopbackLangfuse, traced: Langfuse) -> None:
     questions = list(GOLD)[:10]
     in_threads(questions)

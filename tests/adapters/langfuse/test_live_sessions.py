@@ -53,6 +53,7 @@ def send(client: Langfuse, step: Any, **options: Any) -> tuple[RetrievalScoringH
     return ours, sink
 
 
+@pytest.mark.full
 def test_wire_sessions_are_on_their_trace_and_searches_on_their_observation(
     server: LoopbackLangfuse, client: Langfuse
 ) -> None:
@@ -74,6 +75,7 @@ def test_wire_sessions_are_on_their_trace_and_searches_on_their_observation(
     assert sent == sorted(row.values["session_recall@3"] or 0.0 for row in ours.session_result().per_query)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("sessions", "n"), [("several", 0), ("all", 6), ("none", 0)])
 def test_sessions_of_one_search_are_sent_only_on_request(
     sessions: str, n: int, server: LoopbackLangfuse, client: Langfuse

@@ -46,6 +46,7 @@ def test_wire_without_a_followed_handler_it_is_the_inner_one_of_the_current_span
     assert_each_at_its_own(server, 20)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("ours_first", [True, False], ids=["ours first", "Langfuse first"])
 @pytest.mark.parametrize("follow", [True, False], ids=["followed", "not followed"])
 def test_wire_a_retriever_inside_of_another_is_scored_at_its_own_observation(

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-import krag_eval
 from krag_eval import METRICS
+from krag_eval.metrics import FURTHER_METRICS
 from krag_eval_langfuse.scores import ScoreNames, Target, make_scores, score_id
 from tests.adapters.langfuse import wire
 
@@ -25,7 +25,7 @@ GOOD = {
 
 def test_every_metric_has_a_name_at_any_usual_cut_off() -> None:
     names = ScoreNames("krag.")
-    for metric in [*METRICS, *getattr(krag_eval, "FURTHER_METRICS", ())]:
+    for metric in [*METRICS, *FURTHER_METRICS]:
         for key in (metric, f"{metric}@1", f"{metric}@1000", f"{metric}@2000tok"):
             assert wire.NAME.match(names[key])
     for metric in ("recall", "precision", "f1"):

@@ -57,6 +57,7 @@ def test_wire_aggregates_can_go_to_a_session(server: LoopbackLangfuse, client: L
     }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("delivery", ["queue", "sync"])
 def test_wire_the_same_run_sent_twice_has_the_same_ids_and_times(
     delivery: str, server: LoopbackLangfuse, client: Langfuse
@@ -165,6 +166,7 @@ def test_wire_the_scores_carry_the_environment_of_the_client(server: LoopbackLan
     assert [score["environment"] for score in server.scores] == ["nightly"] * 12
 
 
+@pytest.mark.full
 def test_wire_many_queries_leave_in_few_requests(server: LoopbackLangfuse, client: Langfuse) -> None:
     n = 70
     handler = LangfuseScoreHandler(client, trace_ids=[f"{i:032x}" for i in range(1, n + 1)], delivery="sync")

@@ -59,6 +59,7 @@ def is_settled(path: Path) -> bool:
     return not ScoreFile(path).last() and b"krag.mrr" not in path.read_bytes()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(1, 5))])
 def test_wire_every_score_arrives_once_and_right_at_a_server_with_faults(
     seed: int, server: FaultyLangfuse, client: Langfuse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -102,6 +102,7 @@ def test_what_fails_comes_after_the_others_and_in_ever_smaller_requests(path: Pa
 STEPS = st.lists(st.sampled_from(["put", "settle", "refuse", "postpone", "die", "retry"]), max_size=40)
 
 
+@pytest.mark.full
 @settings(max_examples=50)
 @given(STEPS)
 def test_whatever_happens_no_key_is_forgotten_and_the_last_value_is_delivered_last(
@@ -136,6 +137,7 @@ def test_whatever_happens_no_key_is_forgotten_and_the_last_value_is_delivered_la
     assert delivered | held == newest
 
 
+@pytest.mark.full
 def test_an_outbox_that_is_never_empty_does_not_grow_and_shrinks_when_it_is_done(path: Path) -> None:
     file, sizes = ScoreFile(path), list[int]()
     for number in range(100):
@@ -230,6 +232,7 @@ def test_a_row_that_is_no_score_is_refused_by_its_number(path: Path, row: str) -
         Row(7, "key", row).score(path)
 
 
+@pytest.mark.full
 @forks
 def test_several_processes_write_to_one_file_and_one_of_them_sends(path: Path) -> None:
     def write() -> None:
@@ -365,6 +368,7 @@ def server() -> Iterator[FaultyLangfuse]:
         yield running
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("how", [*DAMAGES, *(pytest.param(how, marks=pytest.mark.full) for how in MORE_DAMAGES)])
 def test_wire_of_a_damaged_outbox_every_score_is_sent_or_counted_and_named(
     how: str, path: Path, server: FaultyLangfuse, client: Langfuse
@@ -390,6 +394,7 @@ def test_wire_of_a_damaged_outbox_every_score_is_sent_or_counted_and_named(
         ScoreFile(path)
 
 
+@pytest.mark.full
 def test_wire_where_the_log_of_a_killed_process_is_damaged_that_is_told(
     path: Path, server: FaultyLangfuse, client: Langfuse, tmp_path: Path
 ) -> None:
@@ -410,6 +415,7 @@ def test_wire_where_the_log_of_a_killed_process_is_damaged_that_is_told(
     file.close()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("left", [None, b"", "of an earlier use"])
 def test_wire_where_the_log_of_a_killed_process_is_gone_that_is_told(
     path: Path, server: FaultyLangfuse, client: Langfuse, tmp_path: Path, left: bytes | str | None
@@ -432,6 +438,7 @@ def test_wire_where_the_log_of_a_killed_process_is_gone_that_is_told(
     file.close()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("how", ["TRUNCATE", "PASSIVE", "FULL", "RESTART"])
 @pytest.mark.parametrize("is_there", [False, True])
 def test_a_log_that_is_in_the_file_already_may_be_missing(path: Path, tmp_path: Path, how: str, is_there: bool) -> None:

@@ -20,6 +20,7 @@ REQUESTS: dict[str, Callable[[Any], object]] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("request_of", REQUESTS)
 @pytest.mark.parametrize(
     ("status", "cure"),

@@ -92,6 +92,7 @@ def test_it_names_what_was_rejected_and_why(resend: Runner, server: FaultyLangfu
     ]
 
 
+@pytest.mark.full
 def test_it_gives_up_after_a_time_without_an_answer_and_says_what_waits(resend: Runner, server: FaultyLangfuse) -> None:
     server.choose = lambda number: BUSY
     code, out, err = resend("langfuse-resend langfuse.outbox --timeout 2")

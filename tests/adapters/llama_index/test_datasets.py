@@ -37,8 +37,8 @@ def test_the_file_the_dict_and_the_object_are_the_same_set(tmp_path: Path) -> No
 
 def test_a_retriever_is_scored_against_it_by_ids_and_by_texts() -> None:
     retriever, evalset = index().as_retriever(similarity_top_k=3), read_llama_index_qa(DATASET)
-    by_id = evaluate_retriever(retriever, evalset, k=3, progress=False)
-    by_text = evaluate_retriever(retriever, evalset, k=3, match_method="text", progress=False)
+    by_id = evaluate_retriever(evalset, retriever, k=3, progress=False)
+    by_text = evaluate_retriever(evalset, retriever, k=3, match_method="text", progress=False)
     assert by_id.to_dict() == by_text.to_dict()
     assert 0 < (by_id["recall@3"] or 0) < 1
 
@@ -67,7 +67,11 @@ def without(name: str) -> dict[str, Any]:
         pytest.param(
             {**DATASET, "relevant_docs": {**DATASET["relevant_docs"], "0-uuid": [1.5]}}, "1.5|neither an id", id="no id"
         ),
-        pytest.param({**DATASET, "queries": {**DATASET["queries"], "0-uuid": 7}}, "an int", id="no text"),
+        pytest.param(
+            {**DATASET, "queries": {**DATASET["queries"], "0-uuid": 7}},
+            "must be .*, got 7",
+            id="no text",
+        ),
     ],
 )
 def test_what_is_no_such_data_set_is_told(dataset: dict[str, Any], says: str, tmp_path: Path) -> None:

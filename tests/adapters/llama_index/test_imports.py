@@ -68,6 +68,7 @@ for name in {names!r}:
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("missing", ["llama_index", "llama_index.core"])
 def test_without_llama_index_the_error_names_the_extra(missing: str) -> None:
     printed = in_a_fresh_interpreter(MISSING.format(missing=missing, names=NEEDS_LLAMA_INDEX))

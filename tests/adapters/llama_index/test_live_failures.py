@@ -18,8 +18,10 @@ from llama_index.core.retrievers import (
 )
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
 
-from krag_eval import Alert, EvaluationCallback, Watch
+from krag_eval import EvaluationCallback
+from krag_eval.retrievers.live.alerts import Alert
 from krag_eval_llama_index import retrieval_scoring
+from krag_eval_monitor import Watch
 from tests.adapters.llama_index.world import (
     Ask,
     Collected,
@@ -110,6 +112,7 @@ def test_a_retrieval_that_is_cancelled_is_left_out_and_the_next_is_outermost(ask
     assert len(scoring._open) == 0
 
 
+@pytest.mark.full
 def test_a_change_is_told_by_the_scores_of_the_nodes() -> None:
     class Scored(BaseRetriever):
         def __init__(self, score: float) -> None:

@@ -99,6 +99,7 @@ def transforming() -> BaseRetriever:
 NESTED = [fusion, fusion_without_async, fusion_that_rewrites, merging, router, transforming]
 
 
+@pytest.mark.sample(3)
 @sync_and_async
 @pytest.mark.parametrize("make", NESTED, ids=lambda make: make.__name__)
 def test_of_retrievers_that_ask_others_the_outermost_is_scored(make: Callable[[], BaseRetriever], ask: Ask) -> None:

@@ -156,6 +156,7 @@ def run_concurrently(n: int) -> None:
     assert not scoring._spans
 
 
+@pytest.mark.full
 def test_workflows_at_once_are_each_a_session() -> None:
     run_concurrently(30)
 

@@ -28,6 +28,7 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("settings", METHODS.values(), ids=METHODS)
 def test_every_metric_by_every_method_has_the_value_of_evaluate_for_the_same_nodes(settings: dict[str, Any]) -> None:
     retriever = index().as_retriever(similarity_top_k=6)

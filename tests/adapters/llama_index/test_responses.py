@@ -16,6 +16,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from krag_eval import EvalSet, InvalidInputError, Question, evaluate
 from krag_eval_llama_index import score_response, score_responses
 from tests.adapters.llama_index.world import GOLD, QUESTIONS, index
+from tests.support.argument_orders import check_old_order
 from tests.support.marks import nothing_may_match
 
 EVALSET = EvalSet(
@@ -48,6 +49,7 @@ def reranked() -> list[Sequence[Any]]:
     return [retriever.retrieve(query)[::-1][:4] for query in QUESTIONS]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("mode", ["plain", "streamed", "async"])
 def test_what_is_scored_is_what_came_out_of_the_reranker(mode: str) -> None:
     if mode == "async":
@@ -60,7 +62,7 @@ def test_what_is_scored_is_what_came_out_of_the_reranker(mode: str) -> None:
     else:
         responses = answered(streaming=mode == "streamed")
     for settings in ({"match_method": "id"}, {"match_method": "rougeL", "threshold": 0.6}):
-        scored = score_responses(responses, list(GOLD.values()), k=(1, 4), **settings)
+        scored = score_responses(list(GOLD.values()), responses, k=(1, 4), **settings)
         expected = evaluate(list(GOLD.values()), reranked(), k=(1, 4), **settings)
         assert scored.to_dict() == expected.to_dict()
         assert 0 < (scored["recall@4"] or 0) < 1
@@ -71,29 +73,29 @@ def test_one_response_is_scored_alone() -> None:
     responses, all_of_them = answered(), evaluate(list(GOLD.values()), reranked(), k=4)
     place = next(row.index for row in all_of_them.per_query if row.values["recall@4"])
     values = all_of_them.per_query[place].values
-    assert score_response(responses[place], list(GOLD.values())[place], k=4).per_query[0].values == values
-    by_id = score_response(responses[place], EVALSET[place], k=4)
+    assert score_response(list(GOLD.values())[place], responses[place], k=4).per_query[0].values == values
+    by_id = score_response(EVALSET[place], responses[place], k=4)
     assert {key: by_id[key] for key in values} == dict(values)
 
 
 def test_responses_by_the_id_of_their_question_are_scored_in_any_order_and_a_missing_one_is_nothing() -> None:
     responses = dict(zip(EVALSET.ids, answered(), strict=True))
-    in_order = score_responses(list(responses.values()), EVALSET, k=4)
-    assert score_responses(dict(reversed(responses.items())), EVALSET, k=4).to_dict() == in_order.to_dict()
+    in_order = score_responses(EVALSET, list(responses.values()), k=4)
+    assert score_responses(EVALSET, dict(reversed(responses.items())), k=4).to_dict() == in_order.to_dict()
     assert in_order["recall@4"] == evaluate(list(GOLD.values()), reranked(), k=4, match_method="id")["recall@4"]
-    assert score_responses(responses, list(EVALSET), k=4).to_dict() == in_order.to_dict()
+    assert score_responses(list(EVALSET), responses, k=4).to_dict() == in_order.to_dict()
 
     found = next(row.id for row in in_order.per_query if row.values["recall@4"])
     del responses[str(found)]
-    rows = {row.id: row for row in score_responses(responses, EVALSET, k=4).per_query}
+    rows = {row.id: row for row in score_responses(EVALSET, responses, k=4).per_query}
     assert (rows[found].n_retrieved, rows[found].values["recall@4"]) == (0, 0.0)
 
 
 def test_an_exception_in_the_place_of_a_response_is_nothing_retrieved_and_is_reported() -> None:
     responses = [TimeoutError("too slow"), *answered()[1:]]
     for result in (
-        score_responses(responses, list(GOLD.values()), match_method="id"),
-        score_responses(responses, EVALSET),
+        score_responses(list(GOLD.values()), responses, match_method="id"),
+        score_responses(EVALSET, responses),
     ):
         assert result.per_query[0].values["recall@5"] == 0.0
         (error,) = result.errors.values()
@@ -103,13 +105,13 @@ def test_an_exception_in_the_place_of_a_response_is_nothing_retrieved_and_is_rep
 def test_chunks_are_scored_by_their_documents_where_the_set_knows_these() -> None:
     nodes = [NodeWithScore(node=TextNode(id_=f"c{i}", text="t", metadata={"doc_id": d})) for i, d in enumerate("xab")]
     questions = [Question(id="q", gold_doc_ids=("a", "b"))]
-    result = score_responses([Response("", source_nodes=nodes)], questions, k=2, level="document")
+    result = score_responses(questions, [Response("", source_nodes=nodes)], k=2, level="document")
     assert (result["recall@2"], result["mrr@2"]) == (0.5, 0.5)
 
 
 @nothing_may_match
 def test_a_response_without_nodes_scores_0() -> None:
-    assert score_response(Response("I do not know."), ["something"], k=1)["recall@1"] == 0.0
+    assert score_response(["something"], Response("I do not know."), k=1)["recall@1"] == 0.0
 
 
 @pytest.mark.parametrize(
@@ -125,4 +127,14 @@ def test_a_response_without_nodes_scores_0() -> None:
 )
 def test_what_cannot_be_scored_is_told(responses: Any, gold: Any, says: str) -> None:
     with pytest.raises(InvalidInputError, match=says):
-        score_responses(responses, gold)
+        score_responses(gold, responses)
+
+
+def test_responses_before_the_gold_are_taken_with_a_warning() -> None:
+    names: dict[str, Any] = {"score_response": score_response, "score_responses": score_responses}
+    names |= {"gold": EVALSET, "responses": answered(), "response": answered()[0]}
+    check_old_order(
+        "score_responses(responses, gold, 4)", "score_responses(gold, responses, k=4)", "{}.to_dict()", names
+    )
+    names |= {"gold": EVALSET[0]}
+    check_old_order("score_response(response, gold)", "score_response(gold, response)", "{}.to_dict()", names)

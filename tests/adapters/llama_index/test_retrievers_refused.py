@@ -14,9 +14,10 @@ from tests.adapters.llama_index.world import Scripted, index
 @sync_and_async
 def test_a_retriever_that_returns_fewer_than_k_is_told_about(run: Evaluate) -> None:
     with pytest.warns(KragEvalWarning, match="at most 2 nodes .its `similarity_top_k`., but `k` goes up to 10"):
-        run(index().as_retriever(), EVALSET)
+        run(EVALSET, index().as_retriever())
 
 
+@pytest.mark.sample(3)
 @sync_and_async
 @pytest.mark.parametrize(
     ("settings", "says"),
@@ -32,11 +33,11 @@ def test_a_setting_that_cannot_be_used_is_told_before_anything_is_asked(
 ) -> None:
     asked = Scripted({})  # would raise for every question
     with pytest.raises(InvalidInputError, match=says):
-        run(asked, EVALSET, max_error_rate=0.0, **settings)
+        run(EVALSET, asked, max_error_rate=0.0, **settings)
 
 
 @sync_and_async
 @pytest.mark.parametrize("retriever", [lambda question: [], "text", Scripted, None])
 def test_what_is_no_retriever_of_llama_index_is_told(run: Evaluate, retriever: Any) -> None:
     with pytest.raises(InvalidInputError, match="must be a retriever or query engine of LlamaIndex"):
-        run(retriever, EVALSET)
+        run(EVALSET, retriever)

@@ -81,7 +81,8 @@ class Scripted(BaseRetriever):
         answer = self.answers[query_bundle.query_str]
         if isinstance(answer, BaseException):
             raise answer
-        return [NodeWithScore(node=TextNode(id_=id_, text=TEXTS.get(id_, id_)), score=1.0) for id_ in answer]
+        nodes = [TextNode(id_=id_, text=TEXTS.get(id_, id_)) for id_ in answer]
+        return [NodeWithScore(node=node, score=1 / rank) for rank, node in enumerate(nodes, 1)]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         for _ in range(self.pauses):

@@ -20,6 +20,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_s
 from krag_eval import EvalSet, InvalidInputError, RetrievalSink, Run, RunRow, evaluate_run, read_traces
 from krag_eval_otel import RetrievalSpanProcessor, send_traces
 from tests.adapters.otel.spans import QUESTIONS, play, recorded, retrieve, write_spans
+from tests.support.argument_orders import check_old_order
 
 
 class Keeper(RetrievalSink):
@@ -43,7 +44,7 @@ def test_live_equals_offline_to_the_last_bit(tmp_path: Path) -> None:
     with recorded(scoring) as (tracer, kept):
         play(tracer, QUESTIONS)
         result = scoring.result()
-        run = read_traces(write_spans(tmp_path / "traces.json", kept.get_finished_spans()), QUESTIONS)
+        run = read_traces(write_spans(tmp_path / "traces.json", kept.get_finished_spans()), evalset=QUESTIONS)
     offline = evaluate_run(QUESTIONS, run, [1, 3, 5])
     by_id = {row.id: row.values for row in result.per_query}
     assert {row.id: row.values for row in offline.per_query} == by_id
@@ -51,7 +52,7 @@ def test_live_equals_offline_to_the_last_bit(tmp_path: Path) -> None:
     assert len(by_id) == len(QUESTIONS)
     assert not scoring.problems
     replayed = Keeper()
-    send_traces(run, QUESTIONS, sinks=[replayed], k=[1, 3, 5])
+    send_traces(QUESTIONS, run, sinks=[replayed], k=[1, 3, 5])
     assert sorted(replayed.sessions) == sorted(live.sessions)
     ids = {target: seconds for target, _, seconds in live.searches}
     assert {target: seconds for target, _, seconds in replayed.searches} == ids
@@ -76,7 +77,7 @@ def test_llama_index_is_seen_through_its_instrumentation(tmp_path: Path) -> None
         finally:
             instrumentor.uninstrument()
         assert scoring.result()["recall@5"] == 1.0
-        run = read_traces(write_spans(tmp_path / "traces.json", kept.get_finished_spans()), gold)
+        run = read_traces(write_spans(tmp_path / "traces.json", kept.get_finished_spans()), evalset=gold)
     (search,) = run.rows["Q1"].searches
     assert [(stage.name, stage.inputs) for stage in search.stages] == [
         ("VectorIndexRetriever", ()),
@@ -139,6 +140,14 @@ def test_many_threads_end_spans_at_the_same_time() -> None:
 def test_rows_that_come_from_no_trace_are_refused() -> None:
     run = Run.of("bm25", [RunRow(query_id="Q1")])
     with pytest.raises(InvalidInputError, match=r"comes from no trace\. Read traces with `read_traces`"):
-        send_traces(run, QUESTIONS, sinks=[Keeper()])
+        send_traces(QUESTIONS, run, sinks=[Keeper()])
     with pytest.raises(InvalidInputError, match="neither `gold`"):
         RetrievalSpanProcessor()
+
+
+def test_the_run_before_the_gold_is_taken_with_a_warning() -> None:
+    row = {"query_id": "Q1", "retrieved": [{"id": "d1"}], "trace_id": "a" * 32, "span_id": "b" * 16}
+    run = Run.of("traces", [RunRow.from_dict(row)])
+    names = {"send_traces": send_traces, "gold": QUESTIONS, "run": run, "sinks": [Keeper()]}
+    new = "send_traces(gold, run, sinks=sinks)"
+    check_old_order("send_traces(run, gold, sinks=sinks)", new, "type({})", names)

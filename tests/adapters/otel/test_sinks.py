@@ -103,6 +103,7 @@ def test_phoenix_gets_each_score_once_though_requests_fail_for_a_while(stand_in:
     assert (sink.counters.sent, sink.counters.waiting, sink.counters.failed) == (len(stand_in.accepted), 0, 0)
 
 
+@pytest.mark.full
 def test_a_slow_server_gets_few_scores_in_a_request(stand_in: StandIn) -> None:
     sink = PhoenixSink(stand_in.endpoint)
     ask(RetrievalSpanProcessor(GOLD, k=range(1, 13), sinks=[sink]), n=30)

@@ -122,17 +122,17 @@ def test_scores_wait_for_spans_that_phoenix_does_not_have_yet(shop: Shop) -> Non
 def test_exported_traces_are_scored_and_a_second_sending_overwrites(shop: Shop, tmp_path: Path) -> None:
     shop.provider.add_span_processor(shop.exported)
     shop.ask()
-    run = read_traces(exported(shop, tmp_path / "traces.json", 4), GOLD)
+    run = read_traces(exported(shop, tmp_path / "traces.json", 4), evalset=GOLD)
     assert evaluate_run(GOLD, run, 5)["session_recall@5"] == 0.5
     sink = PhoenixSink(shop.server.endpoint, timeout=60)
-    send_traces(run, GOLD, sinks=[sink])
+    send_traces(GOLD, run, sinks=[sink])
     check(shop)
     n_rows = shop.n_rows()
     assert n_rows >= sink.counters.sent > 0
     other = EvalSet([{"id": "Q1", "question": "When?", "gold_chunk_ids": ["a"]}])
-    send_traces(run, GOLD, sinks=[PhoenixSink(shop.server.endpoint, timeout=60)])
+    send_traces(GOLD, run, sinks=[PhoenixSink(shop.server.endpoint, timeout=60)])
     assert shop.n_rows() == n_rows
-    send_traces(run, other, sinks=[PhoenixSink(shop.server.endpoint, timeout=60)])
+    send_traces(other, run, sinks=[PhoenixSink(shop.server.endpoint, timeout=60)])
     (root,) = (values for name, values in shop.annotations().items() if name.startswith("agent"))
     assert root["session_recall@5"] == 1.0
 
@@ -142,8 +142,8 @@ def test_many_sessions_arrive_whole(shop: Shop, tmp_path: Path) -> None:
     shop.provider.add_span_processor(SimpleSpanProcessor(kept))
     shop.provider.add_span_processor(shop.exported)
     play(shop.tracer, QUESTIONS)
-    run = read_traces(exported(shop, tmp_path / "traces.json", len(kept.get_finished_spans())), QUESTIONS)
+    run = read_traces(exported(shop, tmp_path / "traces.json", len(kept.get_finished_spans())), evalset=QUESTIONS)
     sink = PhoenixSink(shop.server.endpoint, timeout=60)
-    send_traces(run, QUESTIONS, sinks=[sink])
+    send_traces(QUESTIONS, run, sinks=[sink])
     assert len(run) == len(QUESTIONS)
     assert (sink.counters.failed, sink.counters.waiting, sink.problems) == (0, 0, [])

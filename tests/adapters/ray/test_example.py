@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -29,25 +26,6 @@ def test_the_example_scores_logs_that_it_writes_itself(tmp_path: Path, capsys: p
     assert f"\nrecall@5: {result['recall@5']:.4f}, and with 95 % confidence {low:.4f} to {high:.4f}\n" in printed
     assert in_order(pq.read_table(out)).drop_columns("model").equals(rows)
     assert len(rows) == N_QUERIES
-
-
-def test_the_example_joins_logs_with_one_row_a_document_to_their_gold(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_logs(tmp_path)
-    _, result = scored_here(str(tmp_path), k=[5, 10])
-    by_query = pq.read_table(tmp_path)
-    for side, column in (("gold", "actual"), ("logs", "predicted")):
-        ids = pc.struct_field(pc.list_flatten(by_query[column]), "id")
-        ranks = pa.array(np.tile(np.arange(len(ids) // N_QUERIES), N_QUERIES))
-        queries = by_query["query_id"].take(pc.list_parent_indices(by_query[column]))
-        (tmp_path / side).mkdir()
-        pq.write_table(pa.table({"query_id": queries, "id": ids, "rank": ranks}), tmp_path / side / "all.parquet")
-
-    assert main([str(tmp_path / "logs"), "--gold", str(tmp_path / "gold")]) == 0
-    assert capsys.readouterr().out.startswith(f"{result}\n")
-    with pytest.raises(SystemExit):
-        main(["--gold", str(tmp_path / "gold")])
 
 
 def test_the_example_says_what_it_cannot_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -146,7 +146,7 @@ def test_columns_that_ray_does_not_know_are_refused_by_the_worker() -> None:
 
 @BOTH
 def test_what_is_no_dataset_is_refused(front: Any) -> None:
-    with pytest.raises(InvalidInputError, match=r"^`ds` must be a Ray dataset, got Table. Make one with"):
+    with pytest.raises(InvalidInputError, match=r"^`ds` must be a Ray dataset, got a Table. Make one with"):
         front(logs(3), 5, match_method="id")
 
 

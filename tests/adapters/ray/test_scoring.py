@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 import time
@@ -17,6 +18,7 @@ import ray
 
 from krag_eval import InvalidInputError, KragEvalWarning
 from krag_eval_ray import aggregate, score
+from tests.support.advice import warned_by
 from tests.support.engine_logs import (
     BY,
     N_BAD,
@@ -126,6 +128,16 @@ def test_bad_rows_are_kept_with_their_reasons_or_counted_and_skipped() -> None:
         InvalidInputError, match=r"^None of 1 rows can be scored. `predicted` is null for query 'query-"
     ):
         aggregate(in_blocks_of(bad.slice(5, 1), 1), 5, match_method="id", max_bad_rows=2)
+
+
+def test_where_nothing_matches_the_driver_looks_at_its_first_rows() -> None:
+    table = logs(300)
+    elsewhere = pa.array([[{"id": "Elsewhere"}]] * 300)
+    ds = in_blocks_of(table.set_column(table.schema.get_field_index("predicted"), "predicted", elsewhere), 100)
+    warned = warned_by(lambda: aggregate(ds, 5, metrics="recall", match_method="id"))
+    assert re.match(
+        r"Not one id matches\. Gold ids look like 'document-\d+'.* retrieved ids like 'Elsewhere'\.", warned
+    )
 
 
 def test_texts_are_matched_as_one_process_matches_them() -> None:

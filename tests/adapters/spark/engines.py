@@ -20,8 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from krag_eval import METRICS, EvaluationResult, InvalidInputError, KragEvalWarning, RepeatFinder
-from krag_eval_spark import aggregate, from_long, plain_errors, score, scoring
+from krag_eval import METRICS, EvaluationResult, InvalidInputError, KragEvalWarning
+from krag_eval_scale import RepeatFinder
+from krag_eval_spark import aggregate, plain_errors, score, scoring
 from tests.support.engine_logs import (
     BY,
     N_BAD,
@@ -36,7 +37,7 @@ from tests.support.engine_logs import (
     with_needs,
     write,
 )
-from tests.support.long_logs import GOLD, GOLD_OF_NONE, LOGS
+from tests.support.long_logs import SHOWN, grouped, ids_by_query, random_logs
 
 ROOT = Path(__file__).parents[3]
 TEXTS: dict[str, Any] = {"k": 2, "match_method": "rouge1", "metrics": ["recall", "ndcg"]}
@@ -125,13 +126,11 @@ def ask(spark: Any, folder: Path, answers: Path) -> dict[str, Any]:
         "cut otherwise": bits(aggregate(queries.repartition(19), K, match_method="id", intervals=True)),
         "texts": bits(aggregate(texts, intervals=True, **TEXTS)),
         "needs": bits(aggregate(spark.read.parquet(str(folder / "needs")), K, match_method="id", intervals=True)),
-        "joined": joined(spark),
+        "printed": grouped("Spark", *SHOWN, answers / "shown", spark=spark)[1],
+        "joined": joined(spark, answers),
         **by_group(spark, folder),
         **bad_rows(spark, folder, answers),
-        "refused": {
-            name: refusal(call)
-            for name, call in {**refused(spark, queries), **repeated(queries), **of_no_query(spark)}.items()
-        },
+        "refused": {name: refusal(call) for name, call in {**refused(spark, queries), **repeated(queries)}.items()},
     }
     told: dict[str, Any] = plain(found)
     return told
@@ -176,12 +175,10 @@ def plain(found: object) -> Any:
     return json.loads(json.dumps(found, default=repr))
 
 
-def joined(spark: Any) -> list[dict[str, Any]]:
-    """The logs and the gold documents above, one row a query, the first two documents of each."""
-    long = spark.createDataFrame(LOGS, "query_id string, id string, rank int, score double")
-    gold = spark.createDataFrame(GOLD + GOLD_OF_NONE, "query_id string, id string, grade int")
-    rows: list[dict[str, Any]] = from_long(long, gold, kmax=2).toArrow().sort_by("query_id").to_pylist()
-    return rows
+def joined(spark: Any, answers: Path) -> dict[str, list[list[str]]]:
+    """Logs with one row per document, grouped as the page shows."""
+    names, _ = grouped("Spark", *random_logs(seed=3), answers / "long", spark=spark)
+    return ids_by_query(names["queries"].toArrow().to_pylist())
 
 
 def refused(spark: Any, queries: Any) -> dict[str, Callable[[], object]]:
@@ -200,18 +197,6 @@ def refused(spark: Any, queries: Any) -> dict[str, Callable[[], object]]:
         "null in score": lambda: score(broken, K, match_method="id").collect(),
         "a metric that fails": lambda: aggregate(few, K, match_method="id", metrics=own),
     }
-
-
-def of_no_query(spark: Any) -> dict[str, Callable[[], object]]:
-    """Long rows that do not say to which query they belong."""
-    sound = [("q1", "a", 1)]
-    none, empty = [(None, "b", 1), *sound], [("", "b", 1), *sound]
-
-    def of(logs: Any, gold: Any) -> Callable[[], object]:
-        long, relevant = (spark.createDataFrame(rows, "query_id string, id string, rank int") for rows in (logs, gold))
-        return lambda: from_long(long, relevant, kmax=2).collect()
-
-    return {"null in logs": of(none, sound), "empty in logs": of(empty, sound), "null in gold": of(sound, none)}
 
 
 def repeated(queries: Any) -> dict[str, Callable[[], object]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import re
 import signal
 import sys
 import threading
@@ -14,11 +16,14 @@ from typing import Any, cast
 import pytest
 
 from examples.spark_score_logs import main as example
-from krag_eval import METRICS, ColumnarScorer, InvalidInputError, MissingDependencyError, UnknownMetricError
-from krag_eval_spark import aggregate, from_long, score
+from krag_eval import METRICS, InvalidInputError, MissingDependencyError, UnknownMetricError
+from krag_eval_scale import ColumnarScorer
+from krag_eval_spark import aggregate, score
+from tests.support.advice import warned_by
 from tests.support.engine_logs import bits, logs
+from tests.support.long_logs import KMAX, grouped, random_logs
 
-N_QUERIES, N_ROWS, KMAX = 20_000, 1_000_000, 10
+N_QUERIES = 20_000
 recall = METRICS["recall"].function
 
 
@@ -80,26 +85,14 @@ def test_a_worker_that_is_killed_in_the_middle_changes_no_bit(spark: Any, folder
     assert bits(result) == bits(scorer.finalize(scorer.merge(states), intervals=True))
 
 
-def test_a_query_with_a_million_rows_is_cut_before_its_rows_are_gathered(
-    spark: Any, capsys: pytest.CaptureFixture[str]
+def test_a_long_ranking_is_cut_before_its_rows_are_gathered(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ids = f"cast(id % {N_QUERIES} as string) as query_id"
-    long = spark.range(3 * N_QUERIES).selectExpr(ids, "concat('d', id) as id", f"id div {N_QUERIES} as rank")
-    runaway = spark.range(N_ROWS).selectExpr("'7' as query_id", "concat('x', id) as id", "id + 3 as rank")
-    gold = spark.range(N_QUERIES).selectExpr(
-        "cast(id as string) as query_id", f"if(id = 7, 'x5', concat('d', id + {N_QUERIES})) as id"
-    )
-    queries = from_long(long.union(runaway), gold, KMAX)
-    queries.explain()
-    plan = capsys.readouterr().out
-    limits = [line.split() for line in plan.splitlines() if "WindowGroupLimit" in line]
+    names, _ = grouped("Spark", *random_logs(seed=3), tmp_path, spark=spark)
+    names["queries"].explain()
+    limits = [line.split() for line in capsys.readouterr().out.splitlines() if "WindowGroupLimit" in line]
     assert [line[-1] for line in limits] == ["Final", "Partial"]
     assert all(f"{KMAX}," in line for line in limits)
-
-    rows = score(queries, KMAX, metrics="mrr", match_method="id", allow_repeated_ids=True)
-    counted = rows.groupBy("n_retrieved", "`mrr@10`").count().orderBy("n_retrieved").collect()
-    # The second of three documents everywhere, and in the long one the ninth: three, and x0 to x6 of a million.
-    assert [tuple(row) for row in counted] == [(3, 0.5, N_QUERIES - 1), (KMAX, 1 / 9, 1)]
 
 
 @pytest.mark.parametrize(
@@ -209,14 +202,14 @@ def test_kept_columns_have_any_type(spark: Any, folder: Path, type_: str) -> Non
 
 def test_what_is_not_grouped_by_plain_columns_is_refused(spark: Any, folder: Path) -> None:
     queries = spark.read.parquet(str(folder / "groups"))
-    for grouped in (
+    for by in (
         queries.rollup("model"),
         queries.groupBy("model").pivot("day"),
         queries.groupBy(),
         queries.selectExpr("*", "upper(model) as upper").groupBy(queries.model.substr(1, 1).alias("model")),
     ):
         with pytest.raises(InvalidInputError, match="it must be of plain columns"):
-            aggregate(grouped, 5, match_method="id")
+            aggregate(by, 5, match_method="id")
     with pytest.raises(InvalidInputError, match="`by` names columns by which"):
         aggregate(queries.groupBy("model"), 5, match_method="id", by="day")
     assert list(aggregate(queries.groupBy("model"), 5, match_method="id").groups or {}) == ["m1", "m2", None]
@@ -229,30 +222,19 @@ def test_a_metric_that_is_unknown_and_a_frame_that_is_none_of_sparks_are_refused
         aggregate(cast(Any, []), match_method="id")
 
 
-@pytest.mark.parametrize(
-    ("logs_columns", "kmax", "says"),
-    [
-        ("query_id, id, rank", 0, "`kmax` must be an integer of at least 1, got 0."),
-        ("query_id, id, rank", 2.0, "`kmax` must be an integer of at least 1, got 2.0."),
-        ("id, rank", 2, "`logs` has no column `query_id`. Its columns are: id, rank."),
-        ("query_id, rank", 2, "`logs` has no column `id` or `text`."),
-        ("query_id, id", 2, "`logs` has no column `rank` or `score`."),
-        ("query_id, 0.5D as id, rank", 2, "`id` of `logs` has the type double, but must be a string or an integer."),
-        ("query_id, id, 'first' as rank", 2, "`rank` of `logs` has the type string, but must be a number."),
-    ],
-)
-def test_logs_that_cannot_be_joined_are_refused(spark: Any, logs_columns: str, kmax: Any, says: str) -> None:
-    rows = spark.createDataFrame([("q", "d", 1)], "query_id string, id string, rank int")
-    with pytest.raises(InvalidInputError) as refused:
-        from_long(rows.selectExpr(*logs_columns.split(", ")), rows.drop("rank"), kmax)
-    assert says in str(refused.value)
+def test_where_nothing_matches_the_driver_looks_at_its_first_rows(spark: Any, folder: Path) -> None:
+    queries = spark.read.parquet(str(folder / "groups")).selectExpr(
+        "query_id", "actual", "array(named_struct('id', 'Elsewhere')) as predicted"
+    )
+    warned = warned_by(lambda: aggregate(queries, 5, metrics="recall", match_method="id"))
+    assert re.match(
+        r"Not one id matches\. Gold ids look like 'document-\d+'.* retrieved ids like 'Elsewhere'\.", warned
+    )
 
 
-def test_columns_of_other_names_and_whole_numbers_as_ids_are_read(spark: Any) -> None:
-    rows = spark.createDataFrame([(7, 1, 0.5), (7, 2, 0.9)], "asked long, `doc.id` int, similarity double")
-    gold = spark.createDataFrame([(7, 1)], "asked long, `doc.id` int")
-    queries = from_long(rows, gold, 2, query_id="asked", id_column="doc.id", score_column="similarity")
-    assert score(queries, 2, metrics="mrr", match_method="id").collect() == [("7", 1, 2, 0.5)]
+def test_the_function_that_grouped_logs_is_missed_with_the_page_that_replaces_it() -> None:
+    with pytest.raises(ImportError, match=r"`from_long` was removed\. .* docs/scale\.md#spark"):
+        getattr(importlib.import_module("krag_eval_spark"), "from_long")  # noqa: B009 - types know no such name
 
 
 def test_the_example_runs_in_the_session_that_there_is(

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from krag_eval import ColumnarScorer, PartialState, RepeatFinder
+from krag_eval_scale import ColumnarScorer, PartialState, RepeatFinder
 from krag_eval_spark.scoring import merge_summaries, summarize_batches
 from tests.support.engine_logs import K, bits, logs, scored_here
 

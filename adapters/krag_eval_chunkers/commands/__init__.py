@@ -1,0 +1,1 @@
+"""The commands with local retrievers: `krag-eval chunkers` and `krag-eval demo`."""

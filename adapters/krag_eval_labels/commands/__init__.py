@@ -1,0 +1,1 @@
+"""The commands about labels: `krag-eval doctor` and `krag-eval estimate`."""

@@ -1,0 +1,709 @@
+"""Estimate metrics from a model's labels on everything and people's labels on a sample.
+
+The model's value is corrected by what people say on a sample drawn with known probabilities (prediction-powered
+inference), so that the interval holds however wrong the model is.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from krag_eval import Document, EvalSet, InvalidInputError, Run, as_document, as_evalset
+from krag_eval.toolkit import (
+    Argument,
+    BoolArray,
+    FloatArray,
+    IdKey,
+    IntArray,
+    alternatives_in,
+    as_id,
+    as_number,
+    as_run,
+    check_count,
+    check_number,
+    describe_type,
+    errors_at,
+    gold_first,
+    need_scipy,
+    number_of,
+    one_line,
+    one_of,
+    read_checked,
+    read_grade,
+    refuse,
+    warn,
+)
+from krag_eval_labels.files import LabelKey, as_label, label_key
+from krag_eval_labels.report import plain
+
+Interval = tuple[float, float]
+METRICS = ("precision", "dcg")
+_Pair = tuple[str, LabelKey]
+# With fewer labels than this, the weight of the judge is not chosen but 1.
+_FEWEST = 8
+_ROUNDS = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """One estimated value: of a system, or the difference of a system and the baseline.
+
+    Attributes:
+        name: The system, or `system - baseline`.
+        value: The estimate, free of the judge's bias.
+        interval: Its interval for all such questions; None for a single question.
+        sampling_interval: Its interval for these very questions, had people labelled everything.
+        judge_alone: The value by the judge's labels alone.
+        bias: `judge_alone` minus `value`: how wrong the judge alone is.
+        bias_interval: The interval of the bias, over the sampling.
+        judge_weight: The weight of the judge's labels that makes the interval shortest; 0 ignores them.
+        savings: How many times as many labels people would need for the same `sampling_interval` without the judge.
+        n_labels: Labels of people among the documents that the value depends on.
+    """
+
+    name: str
+    value: float
+    interval: Interval | None
+    sampling_interval: Interval
+    judge_alone: float
+    bias: float
+    bias_interval: Interval
+    judge_weight: float
+    savings: float
+    n_labels: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """How well people and the judge agree on whether documents are relevant, beyond chance.
+
+    Attributes:
+        n: Documents that both labelled.
+        share: The share on which they agree.
+        kappa: Cohen's kappa, at most 1; None where all labels are the same.
+        kappa_interval: Its interval, by resampling questions.
+        alpha: Krippendorff's alpha, nominal, at most 1; None where all labels are the same.
+        alpha_interval: Its interval, by resampling questions.
+    """
+
+    n: int
+    share: float
+    kappa: float | None
+    kappa_interval: Interval | None
+    alpha: float | None
+    alpha_interval: Interval | None
+
+    def __str__(self) -> str:
+        parts = [f"people and the judge agree on {self.share:.1%} of {number_of(self.n, 'document')}"]
+        for name, value, at in (
+            ("Cohen's kappa", self.kappa, self.kappa_interval),
+            ("Krippendorff's alpha", self.alpha, self.alpha_interval),
+        ):
+            ends = "" if at is None else f" ({at[0]:.3f} to {at[1]:.3f})"
+            parts.append(f"{name} {'undefined' if value is None else f'{value:.3f}{ends}'}")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Estimation:
+    """Estimates of a metric for one system or several.
+
+    Attributes:
+        metric: `precision@k`, `dcg@k` or `weighted@k`.
+        confidence: The confidence of the intervals.
+        n_queries: How many questions there are.
+        n_documents: Pairs of a question and a document that the values depend on.
+        n_labels: How many of these people labelled.
+        systems: The estimate of each system.
+        differences: The difference of each further system and the first.
+        agreement: Of people and the judge, each label weighted by the inverse of its probability.
+        notes: What limits the intervals.
+    """
+
+    metric: str
+    confidence: float
+    n_queries: int
+    n_documents: int
+    n_labels: int
+    systems: tuple[Estimate, ...]
+    differences: tuple[Estimate, ...]
+    agreement: Agreement
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON."""
+        return asdict(self)
+
+    def __repr__(self) -> str:
+        of = f"{self.metric} of {number_of(self.n_queries, 'question')}"
+        lines = [f"{of}: people labelled {self.n_labels} of {self.n_documents}"]
+        names = [one_line(row.name) for row in (*self.systems, *self.differences)]
+        width = max(map(len, names))
+        for name, row in zip(names, (*self.systems, *self.differences), strict=True):
+            ends = "" if row.interval is None else f"  {_ends(row.interval)} for all such questions"
+            lines.append(f"  {name:<{width}}  {row.value:.4f}{ends}")
+            lines.append(f"  {'':<{width}}          {_ends(row.sampling_interval)} for these questions")
+            lines.append(
+                f"  {'':<{width}}  judge alone {row.judge_alone:.4f}, bias {row.bias:+.4f} {_ends(row.bias_interval)}; "
+                f"weight {row.judge_weight:.2f}; without it {row.savings:.1f} x as many labels"
+            )
+        return "\n".join([*lines, f"  {self.agreement}", *(f"  {note}" for note in self.notes)])
+
+
+def _ends(interval: Interval) -> str:
+    return f"({interval[0]:.4f} to {interval[1]:.4f})"
+
+
+@gold_first(old="runs, judge, people")
+def estimate(
+    runs: object,
+    *,
+    judge: object,
+    people: object,
+    metric: str | Sequence[float] = "precision",
+    k: int = 10,
+    gain: str = "exponential",
+    precision_denominator: str = "retrieved",
+    evalset: object = None,
+    probability: float | None = None,
+    confidence: float = 0.95,
+    id_key: IdKey | None = None,
+    seed: int = 0,
+) -> Estimation:
+    """Estimate a metric of systems, and their differences, from a judge's labels and a sample of people's.
+
+        value = 1 / n * sum of w (b f + c), over all retrieved documents
+              + 1 / n * sum of w (y - b f - c) / p, over the documents that people labelled
+
+    w is the weight of a document's rank, f and y are its gain by the judge and by people, p is the probability with
+    which it was drawn for people. The weight b of the judge and the level c are chosen to make the variance least. The
+    judge may be wrong in any way; only p must be right.
+
+    Args:
+        runs: A run, or a mapping from names to runs; the first is the baseline of the differences.
+        judge: Labels of a model for all documents within `k`: a JSONL file as `judge_contexts(...).write_labels(path)`
+            writes it, its rows, an `EvalSet`, or `{query id: {document id: grade}}`. True or a grade above 0 means
+            relevant.
+        people: Labels of people for a sample, in the same forms; a row also has its `probability`. `write_queue`
+            writes such rows to be filled in.
+        metric: `"precision"`, `"dcg"`, or one weight per rank, each of which is multiplied by the gain.
+        k: How many ranks count; weights bring their own number.
+        gain: `"exponential"` (2^grade - 1) or `"linear"` (the grade), for all but precision.
+        precision_denominator: As in `evaluate`.
+        evalset: A set whose documents have grades that were known before the sample was drawn: each counts with
+            probability 1, unless it is in `people` too. Leave out a set to which the sample was applied.
+        probability: The probability of labels that have none of their own.
+        confidence: Between 0 and 1.
+        id_key: Read ids from the metadata under this key.
+        seed: For the intervals of the agreement, which are resampled.
+
+    Returns:
+        Estimates with intervals over the sampling alone (for these questions), and over questions and sampling.
+
+    Raises:
+        InvalidInputError: A label is missing, contradicts another one or has an impossible probability; there is no
+            label of people.
+        MissingDependencyError: scipy is not installed.
+
+    Source: Angelopoulos, Duchi & Zrnic (2023), PPI++, arXiv:2311.01453; with unequal probabilities it is the
+    regression estimator of Särndal, Swensson & Wretman (1992), Model Assisted Survey Sampling, 6.4.
+    """
+    need_scipy("estimate")
+    check_number("confidence", confidence, "Give one such as 0.95.", above=0, below=1)
+    check_count("seed", seed, least=0)
+    one_of("gain", gain, ("exponential", "linear"))
+    ranked = _Ranked.of(runs, metric, k, precision_denominator, id_key)
+    is_precision = metric == "precision"
+    said, heard = read_labels("judge", judge, id_key), read_labels("people", people, id_key)
+    known = (
+        {}
+        if evalset is None
+        else {pair: replace(label, probability=1.0) for pair, label in read_labels("evalset", evalset, id_key).items()}
+    )
+    heard = known | {pair: label.with_probability(probability) for pair, label in heard.items()}
+    f = np.array([_gain(said[pair].grade, gain, is_precision) for pair in ranked.judged_by(said)])
+    places = np.array([i for i, pair in enumerate(ranked.pairs) if pair in heard], dtype=np.int64)
+    labels = [heard[ranked.pairs[i]] for i in places.tolist()]
+    if not any(pair in heard and pair not in known for pair in ranked.pairs) and len(places) < len(f):
+        raise InvalidInputError(
+            Argument("people"),
+            " has no label of a document that was retrieved within k, and the judge alone has an unknown bias. Have "
+            "people label a sample: `plan_labels` draws one.",
+        )
+    y = np.array([_gain(label.grade, gain, is_precision) for label in labels])
+    p = np.array([label.probability for label in labels], dtype=np.float64)
+    sample = _Sample(ranked.query, len(ranked.queries), f, places, y, p)
+    notes = sample.check(len(ranked.pairs))
+    names, weights = ranked.names, ranked.weights
+    return Estimation(
+        metric=f"{metric if isinstance(metric, str) else 'weighted'}@{ranked.k}",
+        confidence=confidence,
+        n_queries=len(ranked.queries),
+        n_documents=len(ranked.pairs),
+        n_labels=len(places),
+        systems=tuple(sample.estimate(name, w, confidence) for name, w in zip(names, weights, strict=True)),
+        differences=tuple(
+            sample.estimate(f"{name} - {names[0]}", w - weights[0], confidence)
+            for name, w in zip(names[1:], weights[1:], strict=True)
+        ),
+        agreement=agreement_of(f[places] > 0, y > 0, ranked.query[places], 1 / p, confidence, seed),
+        notes=tuple(notes),
+    )
+
+
+@gold_first(old="runs, judge, n")
+def plan_labels(
+    runs: object,
+    *,
+    judge: object,
+    n: int,
+    metric: str | Sequence[float] = "precision",
+    k: int = 10,
+    gain: str = "exponential",
+    precision_denominator: str = "retrieved",
+    evalset: object = None,
+    id_key: IdKey | None = None,
+    seed: int = 0,
+) -> list[dict[str, Any]]:
+    """Draw the documents that people should label next, those that shrink the interval of `estimate` most first.
+
+    A document is drawn with a probability that is proportional to what its label adds to the variance: its weight in
+    the difference of the systems (or in the value of a single one), times how unsure the judge's label leaves what
+    people will say, as far as the set has grades to tell. Label all of them, or draw fewer: the rows carry their
+    probabilities.
+
+    Args:
+        runs: As for `estimate`.
+        judge: As for `estimate`.
+        n: How many documents.
+        metric: As for `estimate`.
+        k: As for `estimate`.
+        gain: As for `estimate`.
+        precision_denominator: As for `estimate`.
+        evalset: A set whose graded documents are known and not drawn; it also gives the texts of the questions.
+        id_key: As for `estimate`.
+        seed: Of the draw.
+
+    Returns:
+        Rows of a labelling queue, with `probability`.
+
+    Raises:
+        InvalidInputError: As for `estimate`.
+
+    Source: probability proportional to the residual's standard deviation is optimal (Särndal, Swensson & Wretman 1992,
+    12.2); systematic sampling from a random order draws exactly n (ibid., 3.6.2).
+    """
+    check_count("n", n)
+    check_count("seed", seed, least=0)
+    ranked = _Ranked.of(runs, metric, k, precision_denominator, id_key)
+    said, is_precision = read_labels("judge", judge, id_key), metric == "precision"
+    known = {} if evalset is None else read_labels("evalset", evalset, id_key)
+    f = np.array([_gain(said[pair].grade, gain, is_precision) for pair in ranked.judged_by(said)])
+    is_known = np.array([pair in known for pair in ranked.pairs], dtype=bool)
+    y = np.array([_gain(known[pair].grade, gain, is_precision) for pair in ranked.pairs if pair in known])
+    size = ranked.sizes() * _unsureness(f, f[is_known], y)
+    size[is_known] = 0.0
+    drawn, probability = _draw(size, min(n, int((~is_known).sum())), seed)
+    questions = {} if evalset is None else dict(zip(as_evalset(evalset).ids, as_evalset(evalset).texts, strict=True))
+    rows = []
+    for place in drawn[np.argsort(-size[drawn], kind="stable")].tolist():
+        query_id = ranked.queries[int(ranked.query[place])]
+        row: dict[str, Any] = {"label": None, "query_id": query_id, "question": questions.get(query_id)}
+        row |= {"document": plain(ranked.documents[place]), "probability": float(probability[place])}
+        rows.append(row | {"evidence": {"judge": said[ranked.pairs[place]].grade, "size": float(size[place])}})
+    return rows
+
+
+def _unsureness(f: FloatArray, known_f: FloatArray, known_y: FloatArray) -> FloatArray:
+    """Return how far people's gains spread around their mean, by the judge's; the same for all without known ones."""
+    if len(known_y) < _FEWEST:
+        return np.ones(len(f))
+    overall = float(known_y.var()) or 1.0
+    spread = {}
+    for value in np.unique(f).tolist():
+        same = known_y[known_f == value]
+        spread[value] = math.sqrt(
+            (float(((same - same.mean()) ** 2).sum() if len(same) else 0) + 2 * overall) / (len(same) + 2)
+        )
+    return np.array([spread[value] for value in f.tolist()])
+
+
+def _draw(size: FloatArray, n: int, seed: int) -> tuple[IntArray, FloatArray]:
+    """Draw n places with probabilities in proportion to size, at most 1."""
+    probability = np.zeros(len(size))
+    left = size > 0
+    while left.any() and n > (taken := int((probability == 1).sum())):
+        probability[left] = (n - taken) * size[left] / size[left].sum()
+        if not (over := left & (probability >= 1)).any():
+            break
+        probability[over] = 1.0
+        left &= ~over
+    random = np.random.Generator(np.random.PCG64(seed))
+    order = random.permutation(np.flatnonzero(probability))
+    ends = np.cumsum(probability[order])
+    steps = np.floor(ends + random.random() + 1e-9)
+    return order[np.diff(np.append(0, steps)) > 0], probability
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A label: where it stands, its grade, and the probability with which its document was drawn."""
+
+    place: str
+    grade: float
+    probability: float | None = None
+
+    def with_probability(self, default: float | None) -> Label:
+        """Return the label with a probability, checked."""
+        given = default if self.probability is None else self.probability
+        if given is None:
+            raise InvalidInputError(
+                f"{self.place}: the probability with which it was drawn is not known. Give each label its "
+                "`probability`, or one for all of them."
+            )
+        meaning = "It is the share of draws in which the document would be labelled."
+        with errors_at(self.place):  # of a billion documents one; far less overflows
+            return replace(self, probability=check_number("probability", given, meaning, least=1e-9, most=1))
+
+
+def read_labels(name: str, given: object, id_key: IdKey | None = None) -> dict[_Pair, Label]:
+    """Read labels by question and document; rows without a label are left out.
+
+    Raises:
+        InvalidInputError: A row cannot be read, or two rows label a document differently.
+    """
+    labels: dict[_Pair, Label] = {}
+    for place, query_id, document, value, probability in _rows(name, given):
+        with errors_at(place):
+            read, key = as_document(document, id_key=id_key), as_label(value)
+        if key is None:
+            continue
+        pair = query_id, label_key(read)
+        earlier = labels.setdefault(pair, Label(place, key, probability))
+        if (earlier.grade, earlier.probability) != (key, probability):
+            raise InvalidInputError(
+                f"{place}: labels the same document of the question {query_id!r:.60} differently from {earlier.place}. "
+                "Keep one of the two."
+            )
+    return labels
+
+
+def _rows(name: str, given: object) -> Iterator[tuple[str, str, object, object, Any]]:
+    if name == "evalset" or isinstance(given, EvalSet):
+        for question in as_evalset(given):
+            place = f"`{name}[{question.id!r:.60}]`"
+            for document in alternatives_in(question.gold_chunks()):
+                grade = read_grade(document, "relevance")
+                yield place, question.id, document, None if grade < 0 else grade, None  # below 0: nobody judged it
+        return
+    if isinstance(given, Mapping):
+        for query_id, table in given.items():
+            if not isinstance(table, Mapping):
+                raise InvalidInputError(
+                    f"`{name}[{query_id!r:.60}]` is {describe_type(table)}. It must map document ids to labels."
+                )
+            for doc_id, label in table.items():
+                yield (
+                    f"`{name}[{query_id!r:.60}][{doc_id!r:.60}]`",
+                    as_id(query_id) or str(query_id),
+                    {"id": doc_id},
+                    label,
+                    None,
+                )
+        return
+    if isinstance(given, (str, os.PathLike)):
+        rows: Iterable[tuple[str, Any]] = read_checked(given)
+    elif isinstance(given, Iterable):
+        rows = ((f"`{name}[{number}]`", row) for number, row in enumerate(given))
+    else:
+        raise InvalidInputError(
+            f"`{name}` is {describe_type(given)}. Give a JSONL file, rows, or {{query id: {{document id: label}}}}."
+        )
+    for place, row in rows:
+        query_id = as_id(row.get("query_id")) if isinstance(row, Mapping) else None
+        if query_id is None or "label" not in row or not isinstance(row.get("document"), (Mapping, Document)):
+            refuse("label", "a row with `query_id`, `document` and `label`", row, at=place)
+        yield place, query_id, row["document"], row["label"], row.get("probability")
+
+
+def _gain(grade: float, gain: str, is_binary: bool) -> float:
+    return float(grade > 0) if is_binary else grade if gain == "linear" else 2.0**grade - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """The retrieved documents of all systems within k, each pair of a question and a document once.
+
+    `weights` has one row per system and one column per pair: what the gain of the document is multiplied by.
+    """
+
+    names: tuple[str, ...]
+    queries: tuple[str, ...]
+    pairs: list[_Pair]
+    documents: list[Document]
+    query: IntArray
+    weights: FloatArray
+    k: int
+
+    @classmethod
+    def of(cls, runs: object, metric: object, k: int, denominator: str, id_key: IdKey | None) -> _Ranked:
+        one_of("precision_denominator", denominator, ("retrieved", "k"))
+        if isinstance(metric, str):
+            one_of("metric", metric, METRICS)
+            k = check_count("k", k)
+            by_rank = [1.0] * k if metric == "precision" else [1 / math.log2(rank + 1) for rank in range(1, k + 1)]
+        else:
+            numbers = [as_number(one) for one in metric] if isinstance(metric, Sequence) else []
+            if not numbers or any(one is None or not math.isfinite(one) for one in numbers):
+                refuse("metric", f"{' or '.join(METRICS)} or a list with one weight per rank", metric)
+            by_rank, k = [float(one or 0) for one in numbers], len(numbers)
+        systems = {runs.name: runs} if isinstance(runs, Run) else runs
+        if not isinstance(systems, Mapping) or not systems:
+            raise InvalidInputError(
+                f'`runs` is {describe_type(runs)}. Give a run, or {{"bm25": run1, "hybrid": run2}}.'
+            )
+        read = {str(name): run if isinstance(run, Run) else as_run(run, str(name)) for name, run in systems.items()}
+        queries = tuple(dict.fromkeys(query for run in read.values() for query in run.rows))
+        numbers_of = {query: number for number, query in enumerate(queries)}
+        places: dict[_Pair, int] = {}
+        documents: list[Document] = []
+        entries: list[tuple[int, int, float]] = []
+        for system, run in enumerate(read.values()):
+            for query_id, row in run.rows.items():
+                ranking, seen = row.ranking[:k], set()
+                share = (k if denominator == "k" else len(ranking)) if metric == "precision" else 1
+                for rank, found in enumerate(ranking):
+                    document = as_document(found, id_key=id_key)
+                    pair = query_id, label_key(document)
+                    if pair not in places:
+                        places[pair] = len(places)
+                        documents.append(document)
+                    if pair not in seen:  # a repeat earns nothing
+                        entries.append((system, places[pair], by_rank[rank] / share))
+                    seen.add(pair)
+        if not places:
+            raise InvalidInputError("The runs retrieved nothing, so there is nothing to estimate.")
+        weights = np.zeros((len(read), len(places)))
+        for system, place, weight in entries:
+            weights[system, place] = weight
+        query = np.array([numbers_of[query_id] for query_id, _ in places], dtype=np.int64)
+        return cls(tuple(read), queries, [*places], documents, query, weights, k)
+
+    def judged_by(self, labels: Mapping[_Pair, Label]) -> list[_Pair]:
+        """Return the pairs; each must have a label of the judge."""
+        missing = [pair for pair in self.pairs if pair not in labels]
+        if missing:
+            query_id, (_, document) = missing[0]
+            are_others = " Not one of its labels is of a retrieved document." if len(missing) == len(self.pairs) else ""
+            raise InvalidInputError(
+                Argument("judge"),
+                f" has no label for {len(missing)} of {len(self.pairs)} documents that were retrieved within k, first "
+                f"for {document!r:.60} of the question {query_id!r:.60}.{are_others} Have it label all of them, or "
+                "give a smaller k.",
+            )
+        return self.pairs
+
+    def sizes(self) -> FloatArray:
+        """Return how much the values of interest depend on each pair: differences most, and the systems a little."""
+        systems: FloatArray = np.linalg.norm(self.weights, axis=0)
+        differences: FloatArray = np.linalg.norm(self.weights[1:] - self.weights[0], axis=0)
+        return systems if len(self.weights) == 1 else differences + 0.5 * systems
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """The judge's gains of all pairs, and those of people with their probabilities for the pairs at `places`."""
+
+    query: IntArray
+    n_queries: int
+    f: FloatArray
+    places: IntArray
+    y: FloatArray
+    p: FloatArray
+
+    def check(self, n_pairs: int) -> list[str]:
+        """Warn of probabilities that cannot be right, and return notes."""
+        expected, spread = float((1 / self.p).sum()), math.sqrt(float(((1 - self.p) / self.p**2).sum()))
+        if abs(expected - n_pairs) > 5 * spread + 0.05 * n_pairs:
+            warn(
+                f"By their probabilities, the {len(self.p)} labels of people stand for {expected:.0f} documents, and "
+                f"{n_pairs} were retrieved. Check that each probability is that of being drawn from all of these."
+            )
+        notes = []
+        if (self.y == self.f[self.places]).all() and len(self.p) < n_pairs:
+            notes.append("people agree with the judge on every label: the intervals allow for one that was not drawn")
+        if self.n_queries == 1:
+            notes.append("one question tells nothing about others: the intervals are for this question")
+        return notes
+
+    def estimate(self, name: str, w: FloatArray, confidence: float) -> Estimate:
+        """Estimate the mean over questions of the sum of w times the gain."""
+        from scipy.special import stdtrit
+
+        sampled_w, f = w[self.places], self.f[self.places]
+        is_used = (sampled_w != 0) & (self.p < 1)
+        m = int(is_used.sum())
+        noise = np.sqrt(1 - self.p) / self.p * sampled_w  # of the label of each pair, over the sampling
+        controls = np.column_stack([f, np.ones(len(f))])
+        fitted, n_fitted, leverage, level = np.array([1.0, 0.0]), 0, np.zeros(len(f)), 0.0
+        if m >= _FEWEST:
+            left, sizes, right = np.linalg.svd(controls * noise[:, None], full_matrices=False)
+            n_fitted = int((sizes > 1e-9 * sizes[0]).sum())  # one, if the judge says the same of all
+            left, sizes, right = left[:, :n_fitted], sizes[:n_fitted], right[:n_fitted]
+            fitted, leverage = right.T @ (left.T @ (self.y * noise) / sizes), (left**2).sum(axis=1)
+            level = float(np.average(self.y, weights=noise**2))
+        residual = self.y - controls @ fitted
+        by_query = np.bincount(self.query, w * (fitted[0] * self.f + fitted[1]), self.n_queries)
+        by_query += np.bincount(self.query[self.places], sampled_w * residual / self.p, self.n_queries)
+        value, alone = float(by_query.mean()), float((w * self.f).sum() / self.n_queries)
+        variance = float(((noise * residual / np.maximum(1 - leverage, 1 / len(f))) ** 2).sum())
+        savings = 1.0
+        if m >= _FEWEST and variance > 0:
+            savings = float(((noise * (self.y - level) / (1 - noise**2 / (noise**2).sum())) ** 2).sum()) / variance
+        largest = max(float(self.f.max()), float(self.y.max(initial=0.0)), 1.0)
+        if variance <= 1e-18 and (w[self._unlabelled()] != 0).any():
+            # One more label that differs by as much as any two: about what "none of m" leaves open.
+            unknown = w[self._unlabelled()]
+            variance = float((noise[is_used] ** 2).mean() if m else (unknown**2).sum()) * largest**2
+            savings = 1.0
+        error = math.sqrt(variance) / self.n_queries
+        reach = -float(stdtrit(max(m - n_fitted, 1), (1 - confidence) / 2)) * error if error else 0.0
+        # No gain is below 0, or above the largest that anybody gave.
+        ends = [np.bincount(self.query, largest * one, self.n_queries) for one in (np.minimum(w, 0), np.maximum(w, 0))]
+        at = np.clip([value - reach, value + reach], ends[0].mean(), ends[1].mean()).tolist()
+        interval = None
+        if self.n_queries > 1:
+            spread = max(float(by_query.std(ddof=1)) / math.sqrt(self.n_queries), error)
+            far = -float(stdtrit(self.n_queries - 1, (1 - confidence) / 2)) * spread
+            lowest, highest = np.clip([value - far, value + far], ends[0].min(), ends[1].max()).tolist()
+            interval = lowest, highest
+        return Estimate(
+            name=name,
+            value=value,
+            interval=interval,
+            sampling_interval=(at[0], at[1]),
+            judge_alone=alone,
+            bias=alone - value,
+            bias_interval=(alone - at[1], alone - at[0]),
+            judge_weight=float(fitted[0]),
+            savings=savings,
+            n_labels=int((sampled_w != 0).sum()),
+        )
+
+    def _unlabelled(self) -> BoolArray:
+        unlabelled = np.ones(len(self.f), dtype=bool)
+        unlabelled[self.places] = False
+        return unlabelled
+
+
+def label_agreement(people: object, judge: object, *, id_key: IdKey | None = None, seed: int = 0) -> Agreement:
+    """Return how well people and a judge agree on the documents that both labelled.
+
+    Args:
+        people: Labels as `estimate` takes them; an `EvalSet` gives its grades, 0 included.
+        judge: Labels as `estimate` takes them.
+        id_key: Read ids from the metadata under this key.
+        seed: Of the resampling of questions, from which the 95 % intervals come.
+
+    Raises:
+        InvalidInputError: Labels cannot be read, or no document has labels of both.
+    """
+    check_count("seed", seed, least=0)
+    said, heard = read_labels("judge", judge, id_key), read_labels("people", people, id_key)
+    both = [pair for pair in heard if pair in said]
+    if not both:
+        raise InvalidInputError("No document is labelled both by people and by the judge. Are these of the same set?")
+    numbers = {query: number for number, query in enumerate(dict.fromkeys(query for query, _ in both))}
+    return agreement_of(
+        np.array([said[pair].grade > 0 for pair in both]),
+        np.array([heard[pair].grade > 0 for pair in both]),
+        np.array([numbers[query] for query, _ in both], dtype=np.int64),
+        seed=seed,
+    )
+
+
+def agreement_of(
+    judge: BoolArray,
+    people: BoolArray,
+    query: IntArray,
+    weights: FloatArray | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Agreement:
+    """Return how well two labellers agree, with intervals by resampling questions.
+
+    Args:
+        judge: Whether each document is relevant by the judge, shape (n,).
+        people: The same by people.
+        query: The question of each document.
+        weights: The inverse probability of each label; 1 by default.
+        confidence: Of the intervals.
+        seed: Of the resampling.
+    """
+    n = len(judge)
+    weights = np.ones(n) if weights is None else weights * (n / weights.sum())
+    _, clusters = np.unique(query, return_inverse=True)
+    if not clusters.any():
+        clusters = np.arange(n)  # one question: its documents are resampled
+    n_clusters = int(clusters.max()) + 1
+    cell = clusters * 4 + people.astype(np.int64) * 2 + judge
+    tables = np.bincount(cell, weights, 4 * n_clusters).reshape(n_clusters, 2, 2)
+    table = tables.sum(axis=0)
+    random = np.random.Generator(np.random.PCG64(seed))
+    drawn = random.multinomial(n_clusters, np.full(n_clusters, 1 / n_clusters), _ROUNDS)
+    resampled = np.tensordot(drawn, tables, 1)
+
+    def with_interval(measure: Any) -> tuple[float | None, Interval | None]:
+        value, many = float(measure(table[None])[0]), measure(resampled)
+        if math.isnan(value):
+            return None, None
+        tail = (1 - confidence) / 2
+        low, high = np.nanquantile(many, [tail, 1 - tail])
+        return value, (float(low), float(high))
+
+    (kappa, kappa_interval), (alpha, alpha_interval) = with_interval(cohen_kappa), with_interval(krippendorff_alpha)
+    return Agreement(
+        n=n,
+        share=float(np.trace(table) / n),
+        kappa=kappa,
+        kappa_interval=kappa_interval,
+        alpha=alpha,
+        alpha_interval=alpha_interval,
+    )
+
+
+def cohen_kappa(tables: FloatArray) -> FloatArray:
+    """Return Cohen's kappa of tables of two labellers, shape (..., c, c); NaN where chance explains everything.
+
+        kappa = (observed agreement - agreement by chance) / (1 - agreement by chance)
+
+    Source: Cohen (1960), Educational and Psychological Measurement 20(1), doi:10.1177/001316446002000104.
+    """
+    total = tables.sum(axis=(-2, -1))
+    observed = np.trace(tables, axis1=-2, axis2=-1) / total
+    chance = (tables.sum(axis=-1) * tables.sum(axis=-2)).sum(axis=-1) / total**2
+    kappa: FloatArray = np.where(
+        chance < 1 - 1e-12, (observed - chance) / np.where(chance < 1 - 1e-12, 1 - chance, 1), np.nan
+    )
+    return kappa
+
+
+def krippendorff_alpha(tables: FloatArray) -> FloatArray:
+    """Return Krippendorff's nominal alpha of tables of two labellers, shape (..., c, c); NaN where all are the same.
+
+        alpha = 1 - observed disagreement / disagreement expected by chance
+
+    Source: Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, part B.
+    """
+    pairs = tables + np.swapaxes(tables, -2, -1)
+    of_value, n = pairs.sum(axis=-1), pairs.sum(axis=(-2, -1))
+    observed = n - np.trace(pairs, axis1=-2, axis2=-1)
+    expected = (n**2 - (of_value**2).sum(axis=-1)) / (n - 1)
+    alpha: FloatArray = 1 - np.where(expected > 1e-12, observed / np.where(expected > 1e-12, expected, 1), np.nan)
+    return alpha

@@ -1,0 +1,13 @@
+"""The public names, once: type checkers read them here, and `__init__.py` loads each when it is first used."""
+
+from .plots import plot_causes as plot_causes
+from .plots import plot_changes as plot_changes
+from .plots import plot_hits as plot_hits
+from .plots import plot_over_k as plot_over_k
+from .plots import plot_over_searches as plot_over_searches
+from .plots import plot_over_size as plot_over_size
+from .plots import plot_slices as plot_slices
+from .plots import plot_spread as plot_spread
+from .plots import plot_stages as plot_stages
+from .plots import plot_sweep as plot_sweep
+from .plots import write_plots as write_plots

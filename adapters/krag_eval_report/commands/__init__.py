@@ -1,0 +1,1 @@
+"""The command that serves pages: `krag-eval view`."""

@@ -1,0 +1,1 @@
+"""The command for logs: `krag-eval score-logs`."""

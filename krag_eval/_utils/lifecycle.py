@@ -1,0 +1,83 @@
+"""What is done when the process exits, and when it is forked: one order for the whole program."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import traceback
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Literal, Protocol
+
+Step = Literal["score", "send", "stop"]
+"""The order of exit: what waits is scored, scores are sent, and then event loops end."""
+
+Call = Callable[[], object]
+_AT_EXIT: dict[Step, list[Call]] = {"score": [], "send": [], "stop": []}
+_BEFORE_FORK, _IN_PARENT, _IN_CHILD = list[Call](), list[Call](), list[Call]()
+
+
+class Renewed(Protocol):
+    """An object with locks, threads or sums of one process."""
+
+    def start_anew(self) -> None:
+        """Forget them in a forked process: threads are gone there, locks may be held, and sums may be incomplete."""
+        ...
+
+
+_RENEWED: weakref.WeakSet[Renewed] = weakref.WeakSet()
+
+
+def at_exit(step: Step, call: Call) -> None:
+    """Call this when the process exits. Within a step, what was registered last is called first."""
+    _AT_EXIT[step].append(call)
+    exit_before_others()
+
+
+def exit_before_others() -> None:
+    """Make our exit come before that of every library that was imported or set up so far.
+
+    Python exits in reverse order. A client of a library must not close before the last scores are sent, so this is
+    called whenever a client is made or given.
+    """
+    atexit.unregister(_exit)
+    atexit.register(_exit)
+
+
+def at_fork(*, before: Call | None = None, in_parent: Call | None = None, in_child: Call | None = None) -> None:
+    """Call these when the process is forked: what was registered last comes first before, and last afterwards."""
+    for calls, call in ((_BEFORE_FORK, before), (_IN_PARENT, in_parent), (_IN_CHILD, in_child)):
+        if call is not None:
+            calls.append(call)
+
+
+def renew_when_forked(one: Renewed) -> None:
+    """Let an object start anew in forked processes, before anything else is done there. It is not kept alive."""
+    _RENEWED.add(one)
+
+
+def _exit() -> None:
+    for calls in _AT_EXIT.values():
+        _call_all(reversed(calls))
+
+
+def _renew_all() -> None:
+    _call_all([one.start_anew for one in list(_RENEWED)])
+
+
+def _call_all(calls: Iterable[Call]) -> None:
+    """Call each, whatever another raises; the error is printed, as Python does at an exit."""
+    for call in calls:
+        try:
+            call()
+        except Exception:  # noqa: BLE001 - the others are called all the same
+            traceback.print_exc()
+
+
+at_fork(in_child=_renew_all)
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is forked
+    os.register_at_fork(
+        before=lambda: _call_all(reversed(_BEFORE_FORK)),
+        after_in_parent=lambda: _call_all(_IN_PARENT),
+        after_in_child=lambda: _call_all(_IN_CHILD),
+    )

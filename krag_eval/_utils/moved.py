@@ -1,0 +1,105 @@
+"""Where names and modules are now whose old places still work for one release, with a warning that names the new one.
+
+Results that were pickled before name their classes by the old modules, too.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+MODULES = {
+    "krag_eval.analysis.diagnosis": "krag_eval.evaluation.diagnosis",
+    "krag_eval.analysis.estimation": "krag_eval_labels.estimation",
+    "krag_eval.analysis.label_audit": "krag_eval_labels",
+    "krag_eval.analysis.misses": "krag_eval.evaluation.misses",
+    "krag_eval.llm": "krag_eval_llm",
+    "krag_eval.report.chunkers": "krag_eval_chunkers.compare",
+    "krag_eval.report.leaderboard": "krag_eval.analysis.leaderboard",
+    "krag_eval.report.plots": "krag_eval_report.plots",
+    "krag_eval.retrievers.live.monitor": "krag_eval.retrievers.live.alerts",
+    "krag_eval.retrievers.live.watch": "krag_eval_monitor.watch",
+    "krag_eval.retrievers.local": "krag_eval_chunkers.local",
+    "krag_eval.scale": "krag_eval_scale",
+}
+
+
+_NAMES = {
+    "krag_eval.analysis.comparison.result": "Comparison",
+    "krag_eval.analysis.funnel": "Funnel FunnelSlice FunnelStage",
+    "krag_eval.analysis.gate": "GateReport",
+    "krag_eval.analysis.leaderboard": "Leaderboard",
+    "krag_eval.analysis.rankings": "RankingComparison",
+    "krag_eval.analysis.verification": "Verification",
+    "krag_eval.datasets.findings": "Finding ValidationReport",
+    "krag_eval.datasets.formats.otlp": "TraceSpan",
+    "krag_eval.datasets.reanchoring": "ReanchorReport",
+    "krag_eval.datasets.run": "Latency",
+    "krag_eval.datasets.sessions": "Stage",
+    "krag_eval.datasets.traces": "TraceSession",
+    "krag_eval.documents.tokenizers": "Tokenizer",
+    "krag_eval.evaluation.answers.metrics": "ANSWER_METRICS",
+    "krag_eval.evaluation.answers.pairs": "AnswerPairs",
+    "krag_eval.evaluation.answers.result": "AnswerResult AnswerRow",
+    "krag_eval.evaluation.diagnosis": "Diagnosis Miss",
+    "krag_eval.evaluation.explanation": "Explanation",
+    "krag_eval.evaluation.groups": "GroupedResults",
+    "krag_eval.evaluation.misses": "QueryReview ReviewedQuery",
+    "krag_eval.evaluation.pipeline": "EvaluationStart",
+    "krag_eval.evaluation.results": "QueryResult",
+    "krag_eval.evaluation.thresholds": "Calibration NoAnswerCurve Sweep",
+    "krag_eval.matching.settings": "ScoringSettings",
+    "krag_eval.metrics": "FURTHER_METRICS",
+    "krag_eval.metrics.judgments": "Judgments",
+    "krag_eval.metrics.names": "DEFAULT_CUT_OFFS LIVE_CUT_OFFS",
+    "krag_eval.report.records": "Report",
+    "krag_eval.retrievers.evaluate": "RetrieverScores",
+    "krag_eval.retrievers.live.alerts": "Alert",
+    "krag_eval.retrievers.live.retrievals": "LiveCounters",
+    "krag_eval.retrievers.live.sinks": "ScoredRetrieval ScoredSession",
+    "krag_eval_chunkers": "ChunkerComparison Chunking compare_chunkers",
+    "krag_eval_labels": (
+        "Agreement DoctorReport Estimate Estimation apply_labels audit_labels estimate label_agreement plan_labels"
+        " write_queue"
+    ),
+    "krag_eval_llm": (
+        "Bench ContextResult ContextRow GeneratedEvalSet GenerationReport LanguageModel ModelSetupError NoAnswerError"
+        " as_language_model generate_evalset judge_contexts run_bench"
+    ),
+    "krag_eval_monitor": "Watch",
+    "krag_eval_scale": "BadRow ColumnarScorer PartialState RepeatFinder score_logs",
+}
+NAMES = {name: (module, name) for module, names in _NAMES.items() for name in names.split()}
+"""By the name that `krag_eval` had: the module, and the name there."""
+NAMES |= {"Departure": NAMES["Alert"], "examine": NAMES["audit_labels"]}
+
+
+def new_place(name: str) -> str | None:
+    """Return the new name of a module, or of one in a package that moved; None if it did not."""
+    for old, new in MODULES.items():
+        if name == old or name.startswith(f"{old}."):
+            return new + name.removeprefix(old)
+    return None
+
+
+class Moved:
+    """Finds a module of an old name in its new place; a finder and a loader as `importlib.abc` has them."""
+
+    def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
+        """Return how to load the module, if it has moved."""
+        has_moved = name.startswith("krag_eval.") and new_place(name) is not None
+        return ModuleSpec(name, self) if has_moved else None  # type: ignore[arg-type]
+
+    def create_module(self, _: ModuleSpec) -> None:
+        """Leave it to Python; what it makes is replaced."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Put the module of the new name in place of the new module."""
+        old = module.__name__
+        new = str(new_place(old))
+        sys.modules[old] = import_module(new)
+        said = f"`{old}` is now `{new}`. Import from there."
+        warnings.warn(said, DeprecationWarning, stacklevel=2)  # the machinery of imports is not counted

@@ -1,0 +1,51 @@
+"""Find by entry point what stands above or beside: a room never imports what uses it, it asks for it by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from krag_eval._utils.errors import InvalidInputError, KragEvalError
+from krag_eval._utils.version import __version__
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+COMMANDS = "krag_eval.commands"
+LABELS = "krag_eval.labels"
+MONITORS = "krag_eval.monitors"
+REPORTS = "krag_eval.reports"
+
+
+def offered(group: str) -> dict[str, EntryPoint]:
+    """Return what is offered in a group, by name; what krag_eval brings itself goes before what others bring."""
+    from importlib.metadata import entry_points  # takes longer than a module of this package
+
+    found = sorted(entry_points(group=group), key=lambda one: one.value.startswith("krag_eval"))
+    return {one.name: one for one in found}
+
+
+def load(group: str, name: str) -> Any:
+    """Return the object that is offered under a name.
+
+    Raises:
+        InvalidInputError: Nothing is, or it cannot be imported.
+        MissingDependencyError: A package that it needs is not installed.
+    """
+    cure = f"Install krag-eval {__version__} again: pip install --force-reinstall krag-eval."
+    entry = offered(group).get(name)
+    if entry is None:
+        raise InvalidInputError(
+            f"The installation of krag-eval is incomplete: {name!r} of {group!r} is missing. {cure}"
+        )
+    if entry.dist is not None and entry.value.startswith("krag_eval") and entry.dist.version != __version__:
+        raise InvalidInputError(
+            f"{name!r} comes from {entry.dist.name} {entry.dist.version}, and this is krag-eval {__version__}. {cure}"
+        )
+    try:
+        return entry.load()
+    except KragEvalError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise InvalidInputError(
+            f"{name!r} of {group!r} ({entry.value}) cannot be loaded: {type(error).__name__}: {error}. {cure}"
+        ) from error

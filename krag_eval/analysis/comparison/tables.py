@@ -1,0 +1,134 @@
+"""A comparison as tables, for notebooks, papers and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from krag_eval._utils.formatting import UNDEFINED, format_difference, format_mean, format_p, number_of, one_line
+from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome
+from krag_eval.analysis.comparison.text import describe_transitions, describe_worst, how_tested, remark
+from krag_eval.analysis.leaderboard import leaderboard
+from krag_eval.evaluation.showing import worst_first
+from krag_eval.tables.html import section_html
+from krag_eval.tables.latex import latex_table
+from krag_eval.tables.model import Cell, Column, Section, Table, door, text_cell
+
+
+def comparison_html(comparison: Compared) -> str:
+    """Return a comparison as HTML: one table of differences and verdicts per system, and how they were tested."""
+    title = f"<b>Compared</b> on {comparison.n_queries} queries"
+    return section_html(comparison_section(comparison), title, comparison.signature)
+
+
+def comparison_latex(comparison: Compared) -> str:
+    """Return the systems of a comparison as a LaTeX `tabular`; see `Compared.to_latex`."""
+    marks = {(name, key): sign for key, signs in comparison.letters.items() for name, sign in signs.items()}
+    for row in () if marks else comparison.rows:
+        if row.outcome in (Outcome.BETTER, Outcome.WORSE):
+            marks[row.system, row.key] = "*"
+    board = leaderboard(comparison.results, comparison.keys)
+    return f"% {one_line(how_tested(comparison))}\n{latex_table(board.table(), marks)}"
+
+
+TONES = {Outcome.BETTER: "good", Outcome.WORSE: "bad", Outcome.SAME: None, Outcome.UNRESOLVED: "quiet"}
+
+
+def comparison_section(comparison: Compared) -> Section:
+    """Return one table per system, with one row per metric; first two per metric if all pairs were compared."""
+    tables = [table for number, key in enumerate(comparison.letters, 1) for table in _pairs(comparison, key, number)]
+    tables += [_table(comparison, system, number) for number, system in enumerate(comparison.systems, 1)]
+    title = "All pairs compared" if comparison.pairs else f"Compared with {comparison.baseline}"
+    return Section("comparison", title, tuple(_paragraphs(comparison)), tuple(tables))
+
+
+def _pairs(comparison: Compared, key: str, number: int) -> Iterator[Table]:
+    """Yield the systems with their letters, the best first, and the pairs with their effect sizes."""
+    rows = [row for row in comparison.pairs if row.key == key]
+    means = {name: mean for row in rows for name, mean in comparison.means_of(row)}
+    columns = [Column("system", "system", is_number=False), Column("mean", "mean")]
+    columns.append(Column("letters", "letters", is_number=False))
+    systems = [
+        (text_cell(name), Cell(means[name], format_mean(means[name])), text_cell(text))
+        for name, text in comparison.letters[key].items()
+    ]
+    note = "Systems that share a letter cannot be told apart."
+    yield Table(f"comparison-letters-{number}", f"{key}: all systems", tuple(columns), tuple(systems), note)
+    help_ = "Hedges' g: the mean difference in standard deviations of the differences"
+    columns = [Column("pair", "pair", is_number=False), *_COLUMNS, Column("effect_size", "effect size", help=help_)]
+    pairs = [
+        (
+            text_cell(f"{row.system} - {row.baseline}"),
+            *_row(row)[1:-1],
+            Cell(row.effect_size, UNDEFINED if row.effect_size is None else f"{row.effect_size:+.2f}"),
+        )
+        for row in rows
+    ]
+    yield Table(f"comparison-pairs-{number}", f"{key}: all pairs", tuple(columns), tuple(pairs))
+
+
+def verdict_cell(row: ComparisonRow) -> Cell:
+    """Return the verdict in words, a dash if no query has a value in both systems."""
+    return text_cell(row.verdict + remark(row), TONES[row.outcome]) if row.n else Cell(None, UNDEFINED, "quiet")
+
+
+def _paragraphs(comparison: Compared) -> Iterator[str]:
+    if not any(row.n for row in comparison.rows):
+        yield "No query has a value in both systems, so nothing can be compared: each number is a dash."
+        return
+    yield how_tested(comparison)
+    for name in (comparison.baseline, *comparison.systems):
+        if comparison.errors.get(name):
+            failed = number_of(comparison.errors[name], "retrieval")
+            yield f"{name}: {failed} failed, counted as nothing retrieved."
+
+
+_COLUMNS = (
+    Column("baseline", "base", help="Mean of the baseline"),
+    Column("mean", "here", help="Mean of the system"),
+    Column("difference", "diff", help="Difference of the two means"),
+    Column("interval", "interval", help="Confidence interval of the difference"),
+    Column("p_holm", "p", help="Two-sided randomization test, adjusted for all tests"),
+    Column("won_tied_lost", "+/=/-", help="Queries won, tied and lost"),
+)
+
+
+def _table(comparison: Compared, system: str, number: int) -> Table:
+    rows = [row for row in comparison.rows if row.system == system]
+    columns = (Column("metric", "metric", is_number=False), *_COLUMNS, Column("verdict", "verdict", is_number=False))
+    title, note = f"{system} against {comparison.baseline}", " ".join(_notes(comparison, system, rows))
+    return Table(f"comparison-{number}", title, columns, tuple(map(_row, rows)), note)
+
+
+def _row(row: ComparisonRow) -> tuple[Cell, ...]:
+    interval = f"{format_difference(row.low)} to {format_difference(row.high)}"
+    return (
+        text_cell(row.key),
+        Cell(row.baseline_mean, format_mean(row.baseline_mean), door=worst_first(row.key, row.baseline)),
+        Cell(row.mean, format_mean(row.mean), door=worst_first(row.key, row.system)),
+        Cell(row.difference, format_difference(row.difference), door=changed(row, "differs")),
+        Cell(None, UNDEFINED, "quiet") if row.low is None else text_cell(interval),
+        Cell(row.p_holm, format_p(row.p_holm)),
+        replace(text_cell(f"{row.wins}/{row.ties}/{row.losses}"), door=changed(row, "differs")),
+        verdict_cell(row),
+    )
+
+
+def changed(row: ComparisonRow, change: str, part: tuple[str | None, str | None] | None = None) -> str:
+    """Return the address of the queries that changed in a metric."""
+    return door(change=change, metric=row.key, columns=row.key, run=row.baseline, against=row.system, part=part)
+
+
+def _notes(comparison: Compared, system: str, rows: list[ComparisonRow]) -> Iterator[str]:
+    left_out = max((row.n_left_out for row in rows), default=0)
+    if left_out:
+        yield f"{number_of(left_out, 'query')} without a value (such as those without gold documents): left out."
+    worst = comparison.worst_slices.get(system)
+    if worst is not None:
+        yield _sentence(describe_worst(worst))
+    for change in describe_transitions(comparison, system):
+        yield _sentence(change)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."

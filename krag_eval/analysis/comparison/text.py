@@ -1,0 +1,277 @@
+"""A comparison as text and Markdown: tables, verdicts, the worst slice and what became of the misses."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from krag_eval._utils.formatting import (
+    UNDEFINED,
+    aligned,
+    as_code,
+    display_width,
+    format_difference,
+    format_mean,
+    format_p,
+    number_of,
+    one_line,
+    shorten,
+)
+from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome
+
+WIDTH = 80
+_FOUND = "found"
+_GAP = "  "
+_NUMBERS = ("base", "here", "diff", "interval", "p", "+/=/-")
+
+
+def describe(comparison: Compared) -> str:
+    """Return tables, verdicts, the worst slice and what became of the misses, system by system or key by key."""
+    lines = []
+    for key, of_key in comparison.letters.items():
+        lines += [*_pairs(comparison, key, of_key), ""]
+    for system in () if comparison.pairs else comparison.systems:
+        lines += [*_system(comparison, system), ""]
+    lines += _wrap(how_tested(comparison))
+    return "\n".join([*lines, comparison.signature])
+
+
+def how_tested(comparison: Compared) -> str:
+    """Return how the intervals and p-values were computed, in words."""
+    first, clusters = comparison.rows[0], comparison.n_clusters
+    sampled = f"{comparison.n_bootstrap} resamples" if clusters is None else f"random signs of {clusters} clusters"
+    is_repeated = any(row.run_deviation is not None for row in comparison.rows)
+    is_tukey = bool(comparison.pairs) and len(comparison.systems) > 1 and not is_repeated
+    adjusted = "by Tukey's HSD over all pairs" if is_tukey else "by Holm"
+    runs = " Both allow for the variance between the runs of a system." if is_repeated else ""
+    return (
+        f"{100 * comparison.confidence:.6g} % intervals from {sampled}. p: two-sided "
+        f"randomisation test ({comparison.n_randomisation} rounds unless exact), adjusted {adjusted} (number of "
+        f"tests: {first.n_tests}; in slices: all by the field), significant up to "
+        f"{1 - comparison.confidence:.4g}.{runs} +/=/-: queries won, tied and lost. Seed {comparison.seed}."
+    )
+
+
+def _pairs(comparison: Compared, key: str, of_key: Mapping[str, str]) -> Iterator[str]:
+    """Yield the systems of one key with their letters, the best first, and the table of their pairs."""
+    rows = [row for row in comparison.pairs if row.key == key]
+    means = {name: mean for row in rows for name, mean in comparison.means_of(row)}
+    yield shorten(f"{key}: {number_of(comparison.n_queries, 'query')}, all pairs", WIDTH)
+    lines = [(shorten(one_line(name), WIDTH // 2), format_mean(means[name])) for name in of_key]
+    every = sorted(set("".join(of_key.values())))
+    for line, text in zip(aligned(lines), of_key.values(), strict=True):
+        columns = "".join(letter if letter in text else " " for letter in every)
+        yield f"{_GAP}{line}{_GAP}{columns}".rstrip()
+    names = [f"{one_line(row.system)} - {one_line(row.baseline)}" for row in rows]
+    yield from _table(names, rows)
+    sizes = [UNDEFINED if row.effect_size is None else f"{row.effect_size:+.2f}" for row in rows]
+    yield from _wrap(f"effect sizes (Hedges' g): {', '.join(map(' '.join, zip(names, sizes, strict=True)))}", _GAP)
+    yield f"{_GAP}Systems that share a letter cannot be told apart."
+
+
+def _system(comparison: Compared, system: str) -> Iterator[str]:
+    rows = [row for row in comparison.rows if row.system == system]
+    names = f"{one_line(system)} against {one_line(comparison.baseline)}"
+    yield shorten(f"{names}: {number_of(comparison.n_queries, 'query')}", WIDTH)
+    yield from _table([row.key for row in rows], rows)
+    yield from _verdicts(rows)
+    for row in rows:
+        if row.run_deviation is not None:
+            yield f"{_GAP}{row.key}: standard deviation between runs {row.run_deviation:.4f}"
+    left_out = max((row.n_left_out for row in rows), default=0)
+    if left_out:
+        yield f"{_GAP}{number_of(left_out, 'query')} without a value (such as those without gold documents): left out."
+    for name in dict.fromkeys([comparison.baseline, system]):
+        if comparison.errors.get(name):
+            yield from _wrap(f"{one_line(name)}: {comparison.errors[name]} failed, counted as nothing retrieved.", _GAP)
+    yield from _slices(comparison, system)
+    for sentence in describe_transitions(comparison, system):
+        yield from _wrap(sentence, _GAP)
+
+
+def _table(labels: Sequence[str], rows: Sequence[ComparisonRow]) -> Iterator[str]:
+    cells = [_cells(row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(_NUMBERS, *cells, strict=True)]
+    room = WIDTH - sum(widths) - len(_GAP) * (len(widths) + 1)
+    lines = [(shorten(label, room), *texts) for label, texts in zip(("", *labels), (_NUMBERS, *cells), strict=True)]
+    yield from (_GAP + line for line in aligned(lines))
+
+
+def _cells(row: ComparisonRow) -> tuple[str, ...]:
+    return (
+        format_mean(row.baseline_mean),
+        format_mean(row.mean),
+        format_difference(row.difference),
+        UNDEFINED if row.low is None else _interval(row),
+        format_p(row.p_holm),
+        f"{row.wins}/{row.ties}/{row.losses}",
+    )
+
+
+def _interval(row: ComparisonRow) -> str:
+    return f"{format_difference(row.low)} to {format_difference(row.high)}"
+
+
+def _verdicts(rows: Sequence[ComparisonRow]) -> Iterator[str]:
+    said: dict[str, list[str]] = {}
+    for outcome in Outcome:
+        for row in rows:
+            if row.outcome is outcome:
+                said.setdefault(row.verdict, []).append(row.key + remark(row))
+    for verdict, keys in said.items():
+        yield from _wrap(f"{verdict}: {', '.join(keys)}", _GAP)
+
+
+def remark(row: ComparisonRow) -> str:
+    """Return what to add to the verdict, in parentheses; an empty string if nothing."""
+    if row.reason is not None:
+        return f" ({row.reason})"
+    if row.outcome is Outcome.UNRESOLVED and row.resolvable is not None:
+        return f" ({row.resolvable:.2g} could be)"
+    if row.outcome in (Outcome.BETTER, Outcome.WORSE) and row.is_within_margin:
+        return f" (by less than {row.margin:g})"
+    return ""
+
+
+def _slices(comparison: Compared, system: str) -> Iterator[str]:
+    """Yield the worst slice, and the other slices for its metric."""
+    worst = comparison.worst_slices.get(system)
+    if worst is None:
+        return
+    yield from _wrap(describe_worst(worst), _GAP)
+    for field in dict.fromkeys(row.field for row in comparison.slices):
+        rows = [r for r in comparison.slices if (r.system, r.key, r.field) == (system, worst.key, field)]
+        yield from _wrap(f"{worst.key} by {field}:", _GAP)
+        yield from _table([_label(row) for row in rows], rows)
+
+
+def describe_worst(worst: ComparisonRow) -> str:
+    """Return the worst slice of a system, in words."""
+    surely = "" if (worst.gain_at_most or 0) < 0 else ", not surely a loss"
+    return (
+        f"worst slice: {_label(worst, with_field=True)} ({number_of(worst.n, 'query')}): {worst.key} "
+        f"{format_difference(worst.difference)} ({_interval(worst)}){surely}"
+    )
+
+
+def _label(row: ComparisonRow, *, with_field: bool = False) -> str:
+    value = "(none)" if row.value is None else one_line(row.value)
+    return f"{row.field} = {value}" if with_field else value
+
+
+def describe_transitions(comparison: Compared, system: str) -> Iterator[str]:
+    """Yield how many gold documents are found or missed now but were not before, and why."""
+    changes = [t for t in comparison.transitions if t.system == system]
+    for title, parts in (
+        ("found now, missed before", [t for t in changes if t.after == _FOUND != t.before]),
+        ("missed now, found before", [t for t in changes if t.before == _FOUND != t.after]),
+    ):
+        why = ", ".join(f"{t.count} {t.before if t.after == _FOUND else t.after}" for t in parts)
+        yield f"gold documents {title}: {sum(t.count for t in parts)}{f' ({why})' if why else ''}"
+
+
+_MOST_ROWS, _MOST_SLICES, _MOST_QUESTIONS = 40, 5, 10
+_MARKS = {Outcome.WORSE: "❌ ", Outcome.BETTER: "✅ ", Outcome.SAME: "", Outcome.UNRESOLVED: "❔ "}
+
+
+def _code(text: str) -> str:
+    return as_code(shorten(one_line(text), WIDTH))
+
+
+def headline(comparison: Compared, name: Callable[[str], str] = _code) -> str:
+    """Return what the comparison comes to, in one sentence: what is worse, what is better, or what cannot be said.
+
+    Args:
+        comparison: The comparison.
+        name: How the name of a system is written; as code of Markdown by default.
+    """
+    rows = comparison.pairs or comparison.rows
+    parts = []
+    for outcome in (Outcome.WORSE, Outcome.BETTER):
+        named = [row for row in rows if row.outcome is outcome]
+        by_pair: dict[tuple[str, str], list[str]] = {}
+        for row in named[:_MOST_QUESTIONS]:
+            by_pair.setdefault((row.system, row.baseline), []).append(row.key)
+        parts += [
+            f"{name(system)} is {outcome} than {name(baseline)} in {', '.join(keys)}"
+            for (system, baseline), keys in by_pair.items()
+        ]
+        if len(named) > _MOST_QUESTIONS:
+            parts.append(f"{len(named) - _MOST_QUESTIONS} more are {outcome}")
+    if parts:
+        return "; ".join(parts)
+    if all(row.n and not row.wins and not row.losses for row in rows):
+        return f"no query differs in {', '.join(dict.fromkeys(row.key for row in rows))}"
+    if all(row.outcome is Outcome.SAME for row in rows):
+        return f"no difference larger than {comparison.margin:g}"
+    return f"cannot be resolved with {number_of(comparison.n_queries, 'question')}"
+
+
+def markdown(comparison: Compared) -> Iterator[str]:
+    """Yield the lines of a summary in Markdown; see `Comparison.to_markdown`."""
+    rows = comparison.pairs or comparison.rows
+    yield f"### Retrieval: {headline(comparison)}"
+    yield from (
+        "",
+        f"{number_of(comparison.n_queries, 'question')}, {100 * comparison.confidence:.6g} % intervals.",
+        "",
+    )
+    pairs = {(row.baseline, row.system) for row in rows}
+    names = {pair: "" if len(pairs) == 1 else f"{_code(pair[1])} against {_code(pair[0])}: " for pair in pairs}
+    yield from _markdown_rows(rows[:_MOST_ROWS], [names[row.baseline, row.system] + row.key for row in rows])
+    if len(rows) > _MOST_ROWS:
+        yield from ("", f"{len(rows) - _MOST_ROWS} more rows are not shown.")
+    for name, n in comparison.errors.items():
+        if n:
+            yield from ("", f"⚠️ {_code(name)}: {number_of(n, 'retrieval')} failed, counted as nothing retrieved.")
+    slices = comparison.losing_slices()[:_MOST_SLICES]
+    if slices:
+        labels = [f"{_code(_label(row, with_field=True))}, {number_of(row.n, 'question')}: {row.key}" for row in slices]
+        yield from ("", "**Worst slices**, each at the metric where it lost most", "", *_markdown_rows(slices, labels))
+    for system in () if comparison.pairs else comparison.systems[:3]:
+        yield from _markdown_questions(comparison, system)
+    yield from ("", f"<sub>{_code(comparison.signature)}</sub>")
+
+
+def _markdown_rows(rows: Sequence[ComparisonRow], labels: Sequence[str]) -> Iterator[str]:
+    yield "| | before | after | difference | interval | p | won/lost | |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for label, row in zip(labels, rows, strict=False):
+        *cells, _ = _cells(row)
+        yield f"| {' | '.join([label, *cells])} | {row.wins}/{row.losses} | {_MARKS[row.outcome]}{row.verdict} |"
+
+
+def _markdown_questions(comparison: Compared, system: str) -> Iterator[str]:
+    """Yield the questions whose value of the first key changed most, losses first."""
+    key = comparison.keys[0]
+    less = -1 if comparison[system, key].lower_is_better else 1
+    details = [comparison.results[name].detail for name in (comparison.baseline, system)]
+    columns = [detail.values[key].tolist() for detail in details if detail is not None]
+    changes = [
+        (less * (after - before), place, before, after)
+        for place, (before, after) in enumerate(zip(*columns, strict=True))
+        if abs(after - before) > 0  # not where one is undefined, which is NaN
+    ]
+    if not changes:
+        return
+    changes.sort(key=lambda change: (-abs(change[0]), change[0], change[1]))
+    shown = sorted(changes[:_MOST_QUESTIONS])
+    # Markdown is not read within a summary, HTML is.
+    named = "" if len(comparison.systems) == 1 else f" of {html.escape(shorten(one_line(system), WIDTH))}"
+    yield from ("", f"<details><summary>{number_of(len(changes), 'question')}{named} changed in {key}</summary>", "")
+    yield from ("| question | before | after |", "|---|---|---|")
+    for _, place, before, after in shown:
+        query = comparison.results[system].query_result(place)
+        names = [name for name in (query.id, query.query) if name is not None] or [f"query {place}"]
+        yield f"| {' '.join(map(_code, names))} | {format_mean(before)} | {format_mean(after)} |"
+    if len(changes) > len(shown):
+        yield f"| and {len(changes) - len(shown)} more | | |"
+    yield from ("", "</details>")
+
+
+def _wrap(text: str, indent: str = "") -> list[str]:
+    """Return lines of at most `WIDTH` columns; wide characters count twice."""
+    narrow = "".join(c + "\u2060" * (display_width(c) - 1) for c in text)
+    lines = textwrap.wrap(narrow, WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False)
+    return [line.replace("\u2060", "") for line in lines]

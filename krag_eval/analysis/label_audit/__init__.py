@@ -1,1 +1,0 @@
-"""Find probably wrong gold labels from several runs, and apply corrected ones."""

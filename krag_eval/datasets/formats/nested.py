@@ -1,0 +1,146 @@
+"""Values and rows inside of others: dotted paths, rows under a key, and tables that are stored by column."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from krag_eval._utils.errors import Argument, InvalidInputError
+from krag_eval._utils.files.strict_json import parse_json
+from krag_eval.datasets.field_roles import meanings
+from krag_eval.datasets.question import GOLD, RUN_HEADER
+
+_OWN = frozenset({*GOLD, "gold_texts", "query_id", "retrieved", RUN_HEADER})
+_DEEPEST = 3
+
+
+def value_at(row: Any, path: str) -> Any:
+    """Return the value at a path; None if there is none. A key that is there literally wins.
+
+    A name goes into a mapping, or into each mapping of a list; a number into each list of a list; `name[flag]` keeps
+    those under `name` whose `flag` is true.
+
+    >>> row = {"in": {"q": "When?"}, "at": [["a", 0], ["b", 1]], "p": [{"id": 1, "ok": True}, {"id": 2, "ok": False}]}
+    >>> value_at(row, "in.q"), value_at(row, "at.0"), value_at(row, "p[ok].id")
+    ('When?', ['a', 'b'], [1])
+    """
+    if isinstance(row, str) and row.lstrip()[:1] in ("[", "{"):  # a cell
+        try:
+            row = parse_json(row)
+        except ValueError:
+            return None
+    if isinstance(row, (list, tuple)):
+        if path.isdecimal():
+            return [one[int(path)] for one in row if isinstance(one, (list, tuple)) and len(one) > int(path)]
+        found = [value_at(one, path) for one in row if isinstance(one, Mapping)]
+        flat = [part for one in found for part in (one if isinstance(one, list) else [one])]
+        return [one for one in flat if one is not None]
+    if not isinstance(row, Mapping):
+        return None
+    if path in row:
+        return row[path]
+    for at, char in enumerate(path):
+        if char == "." and (name := path[:at]):
+            inner = value_at(row, name) if name.endswith("]") else row.get(name)
+            if inner is not None:
+                return value_at(inner, path[at + 1 :])
+    name, bracket, flag = path.partition("[")
+    items = row.get(name)
+    if bracket and flag.endswith("]") and isinstance(items, list):
+        return [one for one in items if isinstance(one, Mapping) and one.get(flag[:-1])]
+    return None
+
+
+def rows_of(document: Any, path: str, at: str | None = None) -> tuple[Any, str | None]:
+    """Return the rows of a JSON value, and the key under which they are if they are under one.
+
+    Args:
+        document: The value: a list of rows, an object with them under a key, or a table by column or by id.
+        path: The file, for messages.
+        at: The key, or the dotted path, if it is known; empty if the value is one row itself.
+
+    Raises:
+        InvalidInputError: There are rows in several places, or none under the key.
+    """
+    if at == "":
+        return ([document] if isinstance(document, dict) else document), None
+    if at is not None:
+        rows = value_at(document, at)
+        if not isinstance(rows, list):
+            raise InvalidInputError(f"{path}: has no list under ", Argument("rows", at), ". Name where the rows are.")
+        return rows, at
+    if not isinstance(document, dict) or not document or _is_row(document):
+        return ([document] if isinstance(document, dict) else document), None
+    places = dict(_places(document))
+    if len(places) > 1:
+        asked = {key: rows for key, rows in places.items() if _is_row(rows[0])}
+        places = asked or places
+    if len(places) == 1:
+        ((key, rows),) = places.items()
+        return rows, key
+    if places:
+        listed = ", ".join(f"{key!r:.60} ({len(rows):,})" for key, rows in places.items())
+        choice = Argument("rows", next(iter(places)))
+        raise InvalidInputError(f"{path}: has rows in several places: {listed}. Choose one, such as ", choice, ".")
+    return _by_column(document) or [document], None
+
+
+def _is_row(value: Mapping[str, Any]) -> bool:
+    """Return whether a mapping is a question or a ranking itself."""
+    return not _OWN.isdisjoint(value) or any(
+        "question" in meanings(str(key)) and isinstance(one, str) and len(value) > 1 for key, one in _shallow(value)
+    )
+
+
+def _shallow(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, one in value.items():
+        yield str(key), one
+        if isinstance(one, Mapping):
+            yield from ((f"{key}.{inner}", two) for inner, two in one.items())
+
+
+def _places(value: Mapping[str, Any], before: str = "", depth: int = _DEEPEST) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the lists of mappings in a mapping, with their paths."""
+    for key, one in value.items():
+        if isinstance(one, list) and one and all(isinstance(row, Mapping) for row in one):
+            yield f"{before}{key}", one
+        elif isinstance(one, Mapping) and depth:
+            yield from _places(one, f"{before}{key}.", depth - 1)
+
+
+def _by_column(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of a table that is stored by column, as pandas writes it, or by id; none if it is no table."""
+    names, values = document.get("columns"), document.get("data")
+    if isinstance(names, list) and isinstance(values, list) and all(isinstance(one, list) for one in values):
+        return [dict(zip(map(str, names), one, strict=False)) for one in values]
+    columns: Sequence[Any] = list(document.values())
+    if all(isinstance(one, list) for one in columns) and len({len(one) for one in columns}) == 1 < len(columns):
+        return [dict(zip(document, one, strict=True)) for one in zip(*columns, strict=True)]
+    if len(columns) < 2 or not all(isinstance(one, Mapping) and one for one in columns):
+        return []
+    keys = {tuple(one) for one in columns}
+    if len(keys) == 1 and all(key.isdecimal() for key in columns[0]):
+        return [{name: one[key] for name, one in document.items()} for key in columns[0]]
+    if all(_is_row(one) for one in columns):
+        return [{"id": key, **one} for key, one in document.items()]
+    return []
+
+
+def first_rows(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a JSON list, alone or the first one in an object, as far as a text that is cut off goes.
+
+    >>> list(first_rows('{"version": 1, "rows": [{"a": 1}, {"a": 2}, {"a'))
+    [{'a': 1}, {'a': 2}]
+    """
+    decoder, at = json.JSONDecoder(), text.find("[") + 1
+    while at:
+        try:
+            value, at = decoder.raw_decode(
+                text, at + len(text[at : at + 1000]) - len(text[at : at + 1000].lstrip(", \r\n\t"))
+            )
+        except (ValueError, RecursionError):
+            return
+        if not isinstance(value, dict):
+            return
+        yield value

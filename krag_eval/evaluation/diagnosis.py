@@ -1,0 +1,398 @@
+"""The causes of all misses of a result, each miss with its evidence, and what recall could gain."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.checks import check_number
+from krag_eval._utils.errors import refuse
+from krag_eval._utils.formatting import format_value, number_of, one_line
+from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.serialization import Tabular, data_frame, plain_fields
+from krag_eval.documents.document import Document, as_document
+from krag_eval.documents.readers import IdKey
+from krag_eval.evaluation.causes import CAUSES, FOUND, HELD, Decided, check_rank, decide
+from krag_eval.evaluation.detail import Detail, Scored, detail_of, largest_cut_off
+from krag_eval.evaluation.explanation import show_document
+from krag_eval.matching import Batch
+from krag_eval.matching.id_batch import with_documents
+from krag_eval.matching.nearest import NEAR
+from krag_eval.metrics.judgments import Judgments, repeated_positions
+from krag_eval.metrics.spans import found_shares
+from krag_eval.tables.html import safe, section_html
+from krag_eval.tables.model import (
+    Column,
+    Section,
+    Table,
+    count_cell,
+    door,
+    run_alone,
+    share_cell,
+    text_cell,
+    value_cell,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """One gold document that was missed.
+
+    Attributes:
+        query_index: Its query's place in the input, from 0.
+        query_id: Its query's id, where ids were given.
+        query: Its query's text, where texts were given.
+        gold_index: Its place in the query's gold list, from 0; of a need, the place of its first alternative.
+        gold: The document; of a need, the alternative that shows the cause, else the first.
+        cause: A key of `CAUSES`.
+        rank: The rank that matches it, below the cut-off; else None.
+        near_rank: The rank of the retrieved text that shows the cause, or else of the most similar one, where one is
+            near; else None.
+        similarity: The similarity of that text, from 0 to 1; of `other_id`, `in_longer_text`, `cut` and `piece` the
+            share of the gold text that it holds.
+        near: That document.
+        n_alternatives: How many documents would have satisfied the need; 1 for a document on its own.
+        share: Of a span, or a need of spans, the largest share of an alternative that the ranks within the cut-off
+            hold together; None where spans are not matched.
+        search: In a session, the number from 1 of the search whose ranks `rank` and `near_rank` are; else None.
+    """
+
+    query_index: int
+    query_id: str | None
+    query: str | None
+    gold_index: int
+    gold: Document
+    cause: str
+    rank: int | None
+    near_rank: int | None
+    similarity: float | None
+    near: Document | None
+    n_alternatives: int = 1
+    share: float | None = None
+    search: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the miss as one flat dict without `n_alternatives` of 1, and without `share` and `search` of None."""
+        row: dict[str, Any] = {"n_alternatives": self.n_alternatives} if self.n_alternatives > 1 else {}
+        row |= {name: value for name in ("search", "share") if (value := getattr(self, name)) is not None}
+        row |= plain_fields(self, "query_index", "query_id", "query", "gold_index")
+        row |= {"gold_id": self.gold.id, "gold_text": self.gold.text}
+        row |= plain_fields(self, "cause", "rank", "near_rank", "similarity")
+        return row | {"near_id": getattr(self.near, "id", None), "near_text": getattr(self.near, "text", None)}
+
+    @property
+    def reason(self) -> str:
+        """The cause in words, with the rank or the similarity that belongs to it."""
+        share = self.similarity or 0
+        measured = {"near_miss": f"similarity {share:.3f} at ", "cut": f"{share:.0%} of it at "}
+        measured["piece"] = measured["cut"]
+        rank = self.near_rank if self.cause in ("near_miss", *HELD) else self.rank
+        retrieved = "" if self.share is None else f"; {self.share:.0%} of its characters retrieved within the cut-off"
+        search = "" if self.search is None else f"search {self.search}, "
+        where = f" ({measured.get(self.cause, '')}{search}rank {rank})" if rank else ""
+        return CAUSES[self.cause] + where + retrieved
+
+    def __str__(self) -> str:
+        name = self.query_id or self.query or f"query {self.query_index}"
+        return f"{one_line(name)}: {self.name}: {self.reason}"
+
+    @property
+    def name(self) -> str:
+        """The gold document on one line, with the number of its alternatives."""
+        others = number_of(self.n_alternatives - 1, "alternative")
+        return show_document(self.gold) + (f" (or {others})" if self.n_alternatives > 1 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """Macro recall at the cut-off, and what it could be at most.
+
+    Attributes:
+        recall: As it is.
+        with_perfect_reranking: With the same documents in the best order. At most: a rank that matches several gold
+            documents counts with all of them.
+        without_repeats: With documents that repeat an earlier one of their query taken out; None for sessions.
+    """
+
+    recall: float | None
+    with_perfect_reranking: float | None
+    without_repeats: float | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Diagnosis(Tabular, ComparedByFields):
+    """The causes of all misses of a result.
+
+    Attributes:
+        k: The cut-off.
+        signature: The signature of the result.
+        causes: `"found"` or a key of `CAUSES` for each gold document; repeats are merged, grade 0 is left out.
+        gold_queries: The query of each of these; shape (n_gold,).
+        misses: Every gold document that was missed.
+        ceilings: Recall as it is, and what it could be.
+        doc_key: The metadata key of document ids.
+    """
+
+    k: int | None
+    signature: str
+    causes: tuple[str, ...]
+    gold_queries: IntArray
+    misses: tuple[Miss, ...]
+    ceilings: Ceilings
+    doc_key: IdKey = "doc_id"
+
+    @property
+    def n_gold(self) -> int:
+        """How many gold documents there are."""
+        return len(self.causes)
+
+    @property
+    def n_found(self) -> int:
+        """How many were found within the cut-off."""
+        return self.causes.count(FOUND) + self.causes.count("not_cited")
+
+    @property
+    def title(self) -> str:
+        """How many gold documents were found, in words."""
+        at = "" if self.k is None else f" within rank {self.k}"
+        what = "needs" if "|needs:" in self.signature else "gold documents"
+        return f"{self.n_found} of {self.n_gold} {what} found{at}"
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many gold documents were missed for each cause, in the order of `CAUSES`; causes without any left out."""
+        counter = Counter(self.causes)
+        return {cause: counter[cause] for cause in CAUSES if counter[cause]}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return counts, ceilings and every miss, ready for JSON."""
+        return plain_fields(self, "signature", "k", "n_gold", "n_found", "counts", "ceilings", "misses")
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row per missed gold document, with its cause. Needs pandas."""
+        return data_frame(self._rows()[0], "diagnosis.to_pandas()")
+
+    def _rows(self) -> tuple[list[dict[str, Any]], Collection[str]]:
+        return [miss.to_dict() for miss in self.misses], ("similarity", "share")
+
+    def _repr_html_(self) -> str:
+        """Return causes, ceilings and the first misses as HTML tables, for notebooks."""
+        return diagnosis_html(self)
+
+    def __repr__(self) -> str:
+        lines = [f"Diagnosis: {self.title}"]
+        lines += [f"  {count:>6}  {cause:<17} {CAUSES[cause]}" for cause, count in self.counts.items()]
+        for name, value in asdict(self.ceilings).items():
+            lines.append(f"  {format_value(value):>6}  {name.replace('_', ' ')}")
+        return "\n".join(lines)
+
+
+def diagnose(result: Scored, k: int | None = None, *, doc_key: IdKey = "doc_id", near: float = NEAR) -> Diagnosis:
+    """Give every gold document that was missed one cause, decided from the lists alone.
+
+    The causes are those of `CAUSES`, looked for in that order:
+
+    * `crowded_out`: it was retrieved below rank k, and would be within it without the repeats and near duplicates above
+      it. Two texts are near duplicates if the F-measure of their ROUGE-L is at least 0.85.
+    * `other_id`, `in_longer_text`, `cut`, `piece`: a retrieved text, at any rank, equals the gold text, contains it,
+      holds its beginning or its end but not both, or is a part from within it, after normalising. A part has at least
+      20 characters, or a quarter of the gold text if that is less, but never fewer than 8. Of several texts the one
+      that holds most decides.
+    * `near_miss`: the most similar retrieved text reaches `near` times the threshold. It goes before `cut` and `piece`
+      if that text holds no part, and its similarity is larger than the share that another text holds.
+
+    Args:
+        result: What `evaluate` or `evaluate_run` returned.
+        k: The cut-off; the largest of the result by default.
+        doc_key: The metadata key under which gold and retrieved chunks carry the id of their document.
+        near: The share of the threshold from which a similarity counts as near, above 0 and at most 1. Methods that
+            know only yes and no are measured by ROUGE-1 against a threshold of 1.
+
+    Returns:
+        Counts, every miss with its texts, and two ceilings for recall.
+
+    Raises:
+        InvalidInputError: The result was streamed and kept no documents, or an argument cannot be used.
+
+    >>> from krag_eval import evaluate
+    >>> result = evaluate([["a b c d"], ["x"]], [["a b c e"], ["y", "x"]], k=1, match_method="rouge1", threshold=0.9)
+    >>> diagnose(result).counts
+    {'ranked_below_k': 1, 'near_miss': 1}
+    """
+    if not isinstance(getattr(result, "detail", result), Detail | None):
+        refuse("result", "what `evaluate` returned", result)
+    detail = detail_of(result, "misses cannot be diagnosed")
+    cut_off = largest_cut_off(result) if k is None else check_rank(k)
+    check_number("near", near, "Give a share such as 0.6.", above=0, most=1)
+    decided = decide(result, detail, cut_off, doc_key, near)
+    return Diagnosis(
+        k=cut_off,
+        signature=result.signature,
+        causes=tuple(decided.cause),
+        gold_queries=detail.judged.gold_query,
+        misses=tuple(_missed(detail, decided, range(len(decided.cause)))),
+        ceilings=_ceilings(detail, cut_off),
+        doc_key=doc_key,
+    )
+
+
+def misses_of(result: Scored, detail: Detail, queries: Sequence[int], k: int | None, doc_key: IdKey) -> Iterator[Miss]:
+    """Yield every gold document that some queries miss, with its cause; if they are few, the others are not read."""
+    are_few = 2 * len(queries) < result.n_queries
+    decided = decide(result, detail, k, doc_key, NEAR, queries if are_few else None)
+    return _missed(detail, decided, np.flatnonzero(np.isin(detail.judged.gold_query, queries)).tolist())
+
+
+def _missed(detail: Detail, decided: Decided, numbers: Iterable[int]) -> Iterator[Miss]:
+    """Yield those of these gold documents that were missed."""
+    batch = with_documents(detail.batch)
+    shares = found_shares(detail.judged, batch, decided.k).tolist() if batch.settings.uses_spans else None
+    for number in numbers:
+        if decided.cause[number] == FOUND:
+            continue
+        query = int(detail.judged.gold_query[number])
+        similarity = float(decided.similarity[number])
+        search, near_rank = detail.place(query, int(decided.near_rank[number]))
+        if detail.sessions is not None and decided.rank[number]:
+            search = int(detail.sessions.best_places[1][number]) + 1
+        yield Miss(
+            query_index=query,
+            query_id=detail.query_ids[query] if detail.query_ids is not None else None,
+            query=detail.queries[query] if detail.queries is not None else None,
+            gold_index=int(decided.position[number] - batch.actual.offsets[query]),
+            gold=as_document(batch.actual.documents[int(decided.shown[number])], id_key=batch.settings.id_key),
+            cause=decided.cause[number],
+            rank=int(decided.rank[number]) or None,
+            near_rank=near_rank or None,
+            similarity=None if math.isnan(similarity) else similarity,
+            near=_document_at(batch, query, int(decided.near_rank[number])),
+            n_alternatives=int(decided.stop[number] - decided.position[number]),
+            share=None if shares is None else shares[number],
+            search=search,
+        )
+
+
+def _document_at(batch: Batch, query: int, rank: int) -> Document | None:
+    if not rank:
+        return None
+    document = batch.predicted.documents[int(batch.predicted.offsets[query]) + rank - 1]
+    return as_document(document, id_key=batch.settings.id_key)
+
+
+def _ceilings(detail: Detail, k: int | None) -> Ceilings:
+    judged, batch = detail.judged, with_documents(detail.batch)
+    covered = detail.covered_within(k)
+    best = covered
+    if k is not None and detail.sessions is not None:
+        of_search = _most_covered_by(detail.sessions.judgments, k)
+        best = np.minimum(detail.covered_within(None), np.add.reduceat(of_search, detail.sessions.offsets[:-1]))
+    elif k is not None:
+        best = np.minimum(judged.covered_within(None), _most_covered_by(judged, k))
+    return Ceilings(
+        recall=_mean_share(covered, judged.n_gold),
+        with_perfect_reranking=_mean_share(best, judged.n_gold),
+        without_repeats=None
+        if detail.sessions is not None
+        else _mean_share(_covered_without_repeats(judged, batch, k), judged.n_gold),
+    )
+
+
+def _most_covered_by(judged: Judgments, k: int) -> IntArray:
+    """Return for each query the most gold documents that any k of its ranks can match, counting each rank alone."""
+    width = int(judged.n_retrieved.max(initial=0)) + 1
+    rank_key, size = np.unique(judged.edge_query * width + judged.edge_rank, return_counts=True)
+    query = rank_key // width
+    order = np.lexsort((-size, query))
+    place = np.arange(len(order)) - np.searchsorted(query[order], query[order])
+    chosen = order[place < k]
+    return np.bincount(query[chosen], weights=size[chosen], minlength=len(judged)).astype(np.int64)
+
+
+def _covered_without_repeats(judged: Judgments, batch: Batch, k: int | None) -> IntArray:
+    """Return how many gold documents each query covers within k once duplicate ranks are removed."""
+    positions = repeated_positions(batch)
+    covered = np.flatnonzero(judged.gold_rank > 0)
+    query, rank = judged.gold_query[covered], judged.gold_rank[covered]
+    start = batch.predicted.offsets[query]
+    before = np.searchsorted(positions, start + rank - 1) - np.searchsorted(positions, start)
+    inside = query if k is None else query[rank - before <= k]
+    return np.bincount(inside, minlength=len(judged))
+
+
+def _mean_share(covered: IntArray, n_gold: IntArray) -> float | None:
+    defined = n_gold > 0
+    shares: FloatArray = covered[defined] / n_gold[defined]
+    return math.fsum(shares.tolist()) / len(shares) if len(shares) else None
+
+
+CAUSE_MEANINGS = {FOUND: "a retrieved document matches it within the cut-off"} | CAUSES
+_CEILINGS = {
+    "recall": "as it is",
+    "with_perfect_reranking": "at most, with the same documents in the best order",
+    "without_repeats": "with documents that repeat an earlier one taken out",
+}
+
+
+def causes_tables(diagnoses: Mapping[str, Diagnosis]) -> tuple[Table, Table]:
+    """Return the causes of each system, by name, and its ceilings of recall."""
+    k = next(iter(diagnoses.values())).k
+    return _causes(diagnoses), _ceilings_table(diagnoses, "recall" if k is None else f"recall@{k}")
+
+
+def causes_seen(diagnoses: Iterable[Diagnosis]) -> list[str]:
+    """Return `found` and the causes that occur, in the order in which they are checked."""
+    seen = {cause for diagnosis in diagnoses for cause in diagnosis.causes}
+    return [cause for cause in CAUSE_MEANINGS if cause == FOUND or cause in seen]
+
+
+def _causes(diagnoses: Mapping[str, Diagnosis]) -> Table:
+    columns = [Column("cause", "gold document", is_number=False)]
+    for name in diagnoses:
+        columns.append(Column(f"count:{name}", name, help="Gold documents", group=name))
+        columns.append(Column(f"share:{name}", "share", help="Of all gold documents", group=name))
+    columns.append(Column("meaning", "meaning", is_number=False))
+    rows = []
+    for cause in causes_seen(diagnoses.values()):
+        row = [text_cell(cause)]
+        for name, diagnosis in diagnoses.items():
+            count = diagnosis.causes.count(cause)
+            of = diagnosis.n_gold
+            at = door(cause=cause, **run_alone(name, len(diagnoses))) if count else None
+            row += [count_cell(count, at), share_cell(count / of if of else None, at)]
+        rows.append((*row, text_cell(CAUSE_MEANINGS[cause])))
+    return Table("causes", None, tuple(columns), tuple(rows))
+
+
+def _ceilings_table(diagnoses: Mapping[str, Diagnosis], key: str) -> Table:
+    values = (Column(f"value:{name}", name, group=name) for name in diagnoses)
+    rows = tuple(
+        (text_cell(meaning), *(value_cell(getattr(diagnosis.ceilings, name)) for diagnosis in diagnoses.values()))
+        for name, meaning in _CEILINGS.items()
+    )
+    return Table("ceilings", f"What {key} could be", (Column("ceiling", key, is_number=False), *values), rows)
+
+
+_MOST_SHOWN = 10
+
+
+def diagnosis_html(diagnosis: Diagnosis) -> str:
+    """Return a diagnosis as HTML: the gold documents by cause, the ceilings of recall, and the first misses."""
+    misses = [
+        (text_cell(one.query_id or one.query or str(one.query_index)), text_cell(one.name), text_cell(one.reason))
+        for one in diagnosis.misses[:_MOST_SHOWN]
+    ]
+    first = f"the first {_MOST_SHOWN} of " if len(diagnosis.misses) > _MOST_SHOWN else ""
+    columns = tuple(Column(name, name, is_number=False) for name in ("query", "gold document", "cause"))
+    table = Table("misses", f"Missed: {first}{len(diagnosis.misses):,}", columns, tuple(misses))
+    tables = (*causes_tables({"result": diagnosis}), *([table] if misses else []))
+    title = f"<b>Diagnosis</b>: {safe(diagnosis.title)}"
+    return section_html(Section("causes", "", (), tables), title, diagnosis.signature)

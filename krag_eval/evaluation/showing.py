@@ -1,0 +1,230 @@
+"""Results as tables: one section of scores and counts, the same in notebooks, papers and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from krag_eval._utils.formatting import format_interval, number_of
+from krag_eval.documents.columns import Side
+from krag_eval.documents.document import read_leniently
+from krag_eval.evaluation.detail import Scored
+from krag_eval.matching.id_batch import with_documents
+from krag_eval.metrics.names import is_lower_better
+from krag_eval.tables.html import LEFT, QUIET, RIGHT, TABLE, head, safe, wrapped
+from krag_eval.tables.latex import latex_table
+from krag_eval.tables.model import (
+    EMPTY,
+    SYSTEM,
+    Cell,
+    Column,
+    Section,
+    Table,
+    count_cell,
+    door,
+    interval_cell,
+    run_alone,
+    text_cell,
+    value_cell,
+)
+
+
+def worst_first(key: str, run: str | None = None, part: tuple[str | None, str | None] | None = None) -> str:
+    """Return the address of the queries behind a mean, the worst first."""
+    return door(columns=key, run=run, sort=f"{'-' if is_lower_better(key) else ''}one:{key}", part=part)
+
+
+Results = Mapping[str, Scored]
+
+
+def summary_section(results: Results) -> Section:
+    """Return one row per metric and cut-off with the values of every system, then one row per system with its counts.
+
+    Args:
+        results: The scores of each system by name; results of a stream suffice.
+    """
+    return Section(
+        "summary", "Scores", tuple(_paragraphs(results)), (_scores(results), _counts(results)) if results else ()
+    )
+
+
+def ordered_keys(results: Results) -> list[str]:
+    """Return every key that any result has, metric by metric."""
+    keys = list(dict.fromkeys(key for result in results.values() for key in result))
+    metrics = list(dict.fromkeys(key.partition("@")[0] for key in keys))
+    return sorted(keys, key=lambda key: metrics.index(key.partition("@")[0]))
+
+
+def no_value_reason(result: Scored) -> str | None:
+    """Say why no value of a result is defined; None if any is."""
+    if any(state.n_defined for state in result.tally.means.values()):
+        return None
+    if not result.n_queries:
+        return "There is no query, so no value is defined."
+    if result.n_unjudged:
+        return "No query has a gold document at this level, so no value is defined: each value is a dash."
+    return "No query has a gold document, so no value is defined: each value is a dash."
+
+
+def _paragraphs(results: Results) -> Iterator[str]:
+    reasons = {name: no_value_reason(result) for name, result in results.items()}
+    for reason in dict.fromkeys(reasons.values()):
+        names = [name for name, why in reasons.items() if why == reason]
+        if reason is not None:
+            yield reason if len(names) == len(results) else f"{', '.join(names)}: {reason}"
+    left_out = max((count for result in results.values() for count in result.undefined.values()), default=0)
+    if left_out and not all(reasons.values()):
+        yield f"A mean excludes the queries for which it is undefined, such as those without an answer: {left_out}."
+    for side, documents in (("predicted", "retrieved"), ("actual", "gold")):
+        if results and all(_has_no_texts(result, side) for result in results.values()):
+            yield f"No {documents} document has a text, only an id, so the report cannot show their texts."
+    if any(map(_has_intervals, results.values())):
+        yield "Intervals are 95 % confidence intervals of the mean."
+
+
+def _has_intervals(result: Scored) -> bool:
+    return result.intervals is not None and any(ends is not None for ends in result.intervals.values())
+
+
+def _has_no_texts(result: Scored, name: str) -> bool:
+    """Return whether a side has documents, but none with a text."""
+    if result.detail is None:
+        return False
+    side: Side = getattr(with_documents(result.detail.batch), name)
+    return bool(side.documents) and not any(read_leniently(document).text for document in side.documents)
+
+
+def _scores(results: Results) -> Table:
+    keys = ordered_keys(results)
+    with_intervals = [name for name, result in results.items() if _has_intervals(result)]
+    undefined = {name: result.undefined for name, result in results.items()}
+    differ = any(len({counts[key] for counts in undefined.values() if key in counts}) > 1 for key in keys)
+    columns = [Column("metric", "metric", is_number=False)]
+    for name in results:
+        columns.append(Column(f"value:{name}", name, help=f"Value of {name}", group=name))
+        if name in with_intervals:
+            columns.append(
+                Column(
+                    f"interval:{name}",
+                    "95 % interval",
+                    help=f"95 % confidence interval of the value of {name}",
+                    group=name,
+                )
+            )
+        if differ:
+            columns.append(_undefined_column(f"undefined:{name}", name))
+    if not differ:
+        columns.append(_undefined_column("undefined", None))
+    rows = []
+    for key in keys:
+        row = [text_cell(key)]
+        for name, result in results.items():
+            at = worst_first(key, name if len(results) > 1 else None)
+            row.append(value_cell(result[key], None if key.startswith("micro") else at) if key in result else EMPTY)
+            if name in with_intervals:
+                row.append(interval_cell((result.intervals or {}).get(key)))
+            if differ:
+                row.append(_undefined(key, [undefined[name]]))
+        rows.append(tuple(row if differ else [*row, _undefined(key, list(undefined.values()))]))
+    return Table("scores", None, tuple(columns), tuple(rows))
+
+
+def _undefined_column(key: str, group: str | None) -> Column:
+    return Column(key, "undefined", help="Queries that the mean excludes", group=group)
+
+
+def _undefined(key: str, counts: Sequence[Mapping[str, int]]) -> Cell:
+    known = [of_system[key] for of_system in counts if key in of_system]
+    return count_cell(known[0]) if known else EMPTY
+
+
+# The counts, each with its meaning. Those after the first two are shown only if a system has any.
+_COUNTS: dict[str, tuple[str, Callable[[Scored], int]]] = {
+    "queries": ("Scored queries", lambda result: result.n_queries),
+    "failed": ("Retrievals that raised; they count as an empty result", lambda result: len(result.errors)),
+    "without an answer": ("Queries without gold documents", lambda result: result.no_answer.n_queries),
+    "other level": (
+        "Queries whose gold is known at the other level only (chunk or document): undefined except for doc_hit",
+        lambda result: result.n_unjudged,
+    ),
+    "unmatchable gold": (
+        "Gold documents without the id, text or place that the method reads; they never match",
+        lambda result: result.unmatchable.get("actual", 0),
+    ),
+    "unmatchable retrieved": (
+        "Retrieved documents without the id, text or place that the method reads; they never match",
+        lambda result: result.unmatchable.get("predicted", 0),
+    ),
+}
+
+
+def _counts(results: Results) -> Table:
+    shown = {
+        name: (meaning, count)
+        for place, (name, (meaning, count)) in enumerate(_COUNTS.items())
+        if place < 2 or any(count(result) for result in results.values())
+    }
+    n_queries = next(iter(results.values())).n_queries
+    columns = (Column(name.replace(" ", "_"), name, help=meaning) for name, (meaning, _) in shown.items())
+    rows = tuple(
+        (
+            text_cell(name),
+            *(count_cell(count(result), _door_of(of, name, len(results))) for of, (_, count) in shown.items()),
+        )
+        for name, result in results.items()
+    )
+    return Table("counts", f"What was scored: {number_of(n_queries, 'query')}", (SYSTEM, *columns), rows)
+
+
+def _door_of(count: str, name: str, n_systems: int) -> str | None:
+    if count == "queries":
+        return door(**run_alone(name, n_systems))
+    status = {"failed": "failed", "without an answer": "no_gold"}.get(count)
+    return None if status is None else door(status=status, **run_alone(name, n_systems))
+
+
+def result_html(result: Scored) -> str:
+    """Return a result as HTML: one row per metric, one column per cut-off, then what the means exclude.
+
+    Results of a stream are shown as well. There is no script, and every text is escaped.
+    """
+    summary = summary_section({"result": result})
+    counts = summary.tables[1]
+    return wrapped(
+        [
+            f"<p><b>EvaluationResult</b> of {number_of(result.n_queries, 'query')}</p>",
+            *(f"<p>{safe(reason)}</p>" for reason in [no_value_reason(result)] if reason),
+            *_values(result),
+            *(
+                f'<p style="{QUIET}">{safe(column.help or column.title)}: {safe(cell.text)}</p>'
+                for column, cell in zip(counts.columns[2:], counts.rows[0][2:], strict=True)
+                if cell.value
+            ),
+            f'<p style="{QUIET}"><code>{safe(result.signature)}</code></p>',
+        ]
+    )
+
+
+def result_latex(result: Scored) -> str:
+    """Return a LaTeX `tabular` with one row per metric, one column per cut-off."""
+    columns = [Column("metric", "metric", is_number=False), *(Column(k, k or "all") for k in result.tally.counts)]
+    rows = [tuple(map(text_cell, (name, *cells))) for name, cells in result.cells().items()]
+    return latex_table(Table("values", None, tuple(columns), tuple(rows)))
+
+
+def _values(result: Scored) -> Iterator[str]:
+    cut_offs = list(result.tally.counts)
+    undefined = result.undefined
+    yield f"{TABLE}<thead><tr>"
+    yield head("metric", LEFT)
+    for title in [k or "all" for k in cut_offs] + ["undefined"]:
+        yield head(title, RIGHT)
+    yield "</tr></thead><tbody>"
+    for name, cells in result.cells().items():
+        keys = result.keys_of(name)
+        yield f'<tr><th scope="row" style="{LEFT}">{safe(name)}</th>'
+        for key, text in zip(keys, cells, strict=True):
+            ends = (result.intervals or {}).get(key)
+            interval = f'<br><small style="{QUIET}">{format_interval(ends)}</small>' if ends is not None else ""
+            yield f'<td style="{RIGHT}">{text}{interval}</td>'
+        yield f'<td style="{RIGHT}">{next((undefined[key] for key in keys if key in undefined), "")}</td></tr>'
+    yield "</tbody></table>"

@@ -1,6 +1,0 @@
-"""Generate evaluation sets from chunks with a language model, and check every question."""
-
-from krag_eval.llm.question_generation.generate import generate_evalset
-from krag_eval.llm.question_generation.report import GeneratedEvalSet, GenerationReport, TypeReport
-
-__all__ = ["GeneratedEvalSet", "GenerationReport", "TypeReport", "generate_evalset"]

@@ -1,5 +1,0 @@
-"""Write a report as one HTML file with tables, plots and a query browser (extra `report`)."""
-
-from krag_eval.report.html.page import html_page, html_parts
-
-__all__ = ["html_page", "html_parts"]

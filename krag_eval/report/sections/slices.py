@@ -1,0 +1,114 @@
+"""The sections that compare systems with the baseline, and metrics between slices of the questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.formatting import format_difference
+from krag_eval.analysis.comparison import ComparisonRow, Outcome
+from krag_eval.analysis.comparison.systems import Slice
+from krag_eval.analysis.comparison.tables import TONES, changed
+from krag_eval.analysis.funnel import FunnelSlice
+from krag_eval.evaluation.showing import worst_first
+from krag_eval.metrics.aggregation import MeanState
+from krag_eval.report.build import decisive_keys
+from krag_eval.report.records import Report, ReportedSystem
+from krag_eval.tables.model import EMPTY, Cell, Column, Section, Table, count_cell, door, heat_cell, text_cell
+
+Verdicts = dict[tuple[str, str, str | None, str | None], ComparisonRow]
+
+
+def slices_section(report: Report) -> Section:
+    """Return one table per field for one system, one table per field and metric for several."""
+    keys = (
+        decisive_keys([system.result for system in report.systems])
+        if report.comparison is None
+        else list(report.comparison.keys)
+    )
+    rows = () if report.comparison is None else report.comparison.slices
+    verdicts = {(row.system, row.key, row.field, row.value): row for row in rows}
+    tables = []
+    for number, (field, parts) in enumerate(report.slices_by_field.items(), 1):
+        if len(report.systems) == 1:
+            tables.append(_of_one_system(report.systems[0], f"slices-{number}", field, parts, keys))
+        else:
+            tables += [
+                _of_one_key(report.systems, f"slices-{number}-{place}", field, parts, key, verdicts)
+                for place, key in enumerate(keys, 1)
+            ]
+    return Section(
+        "slices",
+        "By slices",
+        ("Each mean is over the queries of the slice for which it is defined; their number is in the table.",),
+        tuple(tables),
+    )
+
+
+def name_of(part: Slice | FunnelSlice) -> Cell:
+    """Return the name of a slice, `(none)` for questions without a value."""
+    return Cell(None, "(none)", "quiet") if part.value is None else text_cell(part.value)
+
+
+def _of_one_system(
+    system: ReportedSystem, table: str, field: str, parts: Sequence[Slice], keys: Sequence[str]
+) -> Table:
+    rows = []
+    for part in parts:
+        states = [_state(system.detail.values[key], part) for key in keys]
+        defined = count_cell(max((state.n_defined for state in states), default=0))
+        values = (
+            heat_cell(state.mean, worst_first(key, part=(field, part.value)))
+            for key, state in zip(keys, states, strict=True)
+        )
+        rows.append((name_of(part), count_cell(len(part.chosen), door(part=(field, part.value))), defined, *values))
+    columns = (*_columns(field), *(Column(key, key) for key in keys))
+    return Table(table, f"By {field}", columns, tuple(rows))
+
+
+def _of_one_key(
+    systems: Sequence[ReportedSystem], table: str, field: str, parts: Sequence[Slice], key: str, verdicts: Verdicts
+) -> Table:
+    compared = {name for name, of_key, of_field, _ in verdicts if (of_key, of_field) == (key, field)}
+    columns = _columns(field)
+    for system in systems:
+        columns.append(Column(f"value:{system.name}", system.name, group=system.name))
+        if system.name in compared:
+            columns.append(Column(f"difference:{system.name}", "diff", group=system.name))
+            columns.append(Column(f"verdict:{system.name}", "verdict", is_number=False, group=system.name))
+    rows = []
+    for part in parts:
+        states = {system.name: _state(system.detail.values[key], part) for system in systems}
+        n_defined = count_cell(max(s.n_defined for s in states.values()))
+        row = [name_of(part), count_cell(len(part.chosen), door(part=(field, part.value))), n_defined]
+        for name, state in states.items():
+            row.append(heat_cell(state.mean, worst_first(key, name, (field, part.value))))
+            if name in compared:
+                row += _compared(verdicts.get((name, key, field, part.value)))
+        rows.append(tuple(row))
+    return Table(table, f"{key} by {field}", tuple(columns), tuple(rows))
+
+
+def _compared(row: ComparisonRow | None) -> list[Cell]:
+    """Return the difference and a short verdict: the number of queries is in the table."""
+    if row is None or not row.n:
+        return [EMPTY, EMPTY]
+    words = "not resolved" if row.outcome is Outcome.UNRESOLVED else row.verdict
+    at = changed(row, "differs", (row.field, row.value))
+    return [Cell(row.difference, format_difference(row.difference), door=at), text_cell(words, TONES[row.outcome])]
+
+
+def _columns(field: str) -> list[Column]:
+    return [
+        Column("slice", field, is_number=False),
+        Column("queries", "queries"),
+        Column("defined", "defined", help="Queries with a value"),
+    ]
+
+
+def _state(values: FloatArray, part: Slice) -> MeanState:
+    state = MeanState()
+    state.add(np.asarray(values)[part.chosen])
+    return state

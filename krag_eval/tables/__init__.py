@@ -1,0 +1,1 @@
+"""One model of a table, and how it is written: HTML for notebooks, Markdown, LaTeX and CSV."""

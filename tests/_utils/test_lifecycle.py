@@ -1,0 +1,68 @@
+"""One order of exit and of forks, whoever registers first."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+def printed(script: str) -> tuple[str, str]:
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout, done.stderr
+
+
+def test_scores_are_made_then_sent_and_loops_end_last_before_what_libraries_registered_in_between() -> None:
+    out, err = printed("""
+import atexit
+from krag_eval._utils.lifecycle import at_exit, exit_before_others
+
+def fails():
+    raise OSError("no disk")
+
+at_exit("stop", lambda: print("stop"))
+at_exit("send", lambda: print("send first registered"))
+at_exit("send", fails)
+at_exit("send", lambda: print("send last registered"))
+at_exit("score", lambda: print("score"))
+atexit.register(print, "a client closes")
+exit_before_others()
+""")
+    assert out.splitlines() == ["score", "send last registered", "send first registered", "stop", "a client closes"]
+    assert err.rstrip().endswith("OSError: no disk")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="need a system that forks")
+def test_a_fork_is_prepared_in_reverse_and_its_child_begins_with_what_starts_anew() -> None:
+    out, _ = printed("""
+import os
+from krag_eval._utils.lifecycle import at_fork, renew_when_forked
+
+told = []
+
+class Held:
+    def start_anew(self):
+        told.append("anew")
+
+held, gone = Held(), Held()
+for name in "ab":
+    at_fork(
+        before=lambda name=name: told.append(f"before {name}"),
+        in_parent=lambda name=name: told.append(f"parent {name}"),
+        in_child=lambda name=name: told.append(f"child {name}"),
+    )
+renew_when_forked(held)
+renew_when_forked(gone)
+del gone
+if (child := os.fork()) == 0:
+    print(told, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+print(told)
+""")
+    assert out.splitlines() == [
+        "['before b', 'before a', 'anew', 'child a', 'child b']",
+        "['before b', 'before a', 'parent a', 'parent b']",
+    ]

@@ -1,0 +1,111 @@
+"""What packages beside the core offer: missing, broken or of another version, it is one line, and all else works."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
+
+import pytest
+
+from krag_eval import InvalidInputError, MissingDependencyError, evaluate
+from krag_eval._utils.plugins import COMMANDS, REPORTS, load, offered
+from tests.support.command_line import Runner
+
+Offer = Callable[[str, str, str], None]
+
+
+@pytest.fixture
+def offer(monkeypatch: pytest.MonkeyPatch) -> Offer:
+    """Offer something else than what is installed."""
+    found = list[EntryPoint]()
+
+    def add(group: str, name: str, value: str) -> None:
+        found.append(EntryPoint(name, value, group))
+
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda **which: EntryPoints(found).select(**which))
+    return add
+
+
+@pytest.fixture
+def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, code in {
+        "raises": "1 / 0",
+        "lacks": "import no_such_package_of_ours",
+        "ends": "raise SystemExit(3)",
+    }.items():
+        (tmp_path / f"plugin_{name}.py").write_text(code, encoding="utf-8")
+    (tmp_path / "plugin_new.py").write_text('def new() -> None:\n    """Say hello."""\n    print("hello")\n', "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+def test_the_commands_of_the_packages_beside_are_offered() -> None:
+    assert set(offered(COMMANDS)) >= {"bench", "generate"}
+
+
+def test_what_is_not_offered_is_named_with_its_cure(offer: Offer) -> None:
+    with pytest.raises(
+        InvalidInputError, match=r"'file' of 'krag_eval\.reports' is missing\. Install krag-eval .* again"
+    ):
+        evaluate([["a"]], [["a"]], k=1).report("report.json")
+
+
+@pytest.mark.usefixtures("broken")
+@pytest.mark.parametrize(
+    ("module", "says"),
+    [
+        ("plugin_raises", "ZeroDivisionError"),
+        ("plugin_lacks", "ModuleNotFoundError"),
+        ("plugin_none", "ModuleNotFoundError"),
+        ("plugin_ends", "SystemExit"),
+    ],
+)
+def test_what_cannot_be_loaded_is_named_with_its_cure(offer: Offer, module: str, says: str) -> None:
+    offer(REPORTS, "file", f"{module}:write")
+    with pytest.raises(InvalidInputError, match=rf"'file' .*{module}:write.* cannot be loaded: {says}: .*pip install"):
+        load(REPORTS, "file")
+
+
+def test_an_error_with_a_cure_of_its_own_is_raised_as_it_is(offer: Offer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def needs(_: EntryPoint) -> object:
+        raise MissingDependencyError("krag-eval bench", "jsonschema", "llm")
+
+    offer(COMMANDS, "bench", "krag_eval_llm:bench")
+    monkeypatch.setattr(EntryPoint, "load", needs)
+    with pytest.raises(MissingDependencyError, match="jsonschema"):
+        load(COMMANDS, "bench")
+
+
+def test_another_version_is_not_loaded(offer: Offer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    info = tmp_path / "krag_eval_old-0.0.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: krag-eval-old\nVersion: 0.0.1\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text("[krag_eval.commands]\nbench = krag_eval_llm:run_bench\n", encoding="utf-8")
+    (entry,) = importlib.metadata.PathDistribution(info).entry_points
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda **_: EntryPoints([entry]))
+    with pytest.raises(InvalidInputError, match=r"'bench' comes from krag-eval-old 0\.0\.1, and this is krag-eval "):
+        load(COMMANDS, "bench")
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_broken_command_is_one_line_and_the_others_work(offer: Offer, command: Runner) -> None:
+    offer(COMMANDS, "bad", "plugin_raises:bad")
+    offer(COMMANDS, "new", "plugin_new:new")
+    assert command("new").out == "hello\n"
+    listed = command("--help")
+    assert listed.code == 0
+    assert "cannot be loaded" in listed.out
+    for line in ("bad", "bad runs.jsonl --out scores.csv -k 3"):
+        outcome = command(line)
+        assert outcome.code == 2
+        assert outcome.err.count("\n") == 1
+        assert "ZeroDivisionError" in outcome.err
+    assert command("validate --help").code == 0
+
+
+@pytest.mark.usefixtures("broken")
+def test_what_is_offered_in_the_place_of_our_own_is_not_taken(offer: Offer) -> None:
+    offer(COMMANDS, "bench", "plugin_new:new")
+    offer(COMMANDS, "bench", "krag_eval_llm.commands.bench:bench")
+    assert offered(COMMANDS)["bench"].value == "krag_eval_llm.commands.bench:bench"

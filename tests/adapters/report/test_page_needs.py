@@ -1,0 +1,18 @@
+"""Alternatives of gold documents on the page."""
+
+from __future__ import annotations
+
+from krag_eval import build_report, evaluate
+from krag_eval_report.html.page import Details, Texts
+
+EITHER = [{"any_of": [{"id": "a"}, {"id": "b"}], "grade": 2}, {"id": "b"}]
+FOUND = [{"id": "b"}, {"id": "x"}, {"id": "a"}]
+
+
+def test_the_page_shows_alternatives_as_one_gold_document() -> None:
+    result = evaluate([EITHER, [{"id": "c"}]], [FOUND, [{"id": "c"}]], k=2, match_method="id")
+    columns = Details(build_report({"r": result}), Texts()).columns()
+    assert columns["gold"]["alternative"] == [-1, 0, -1, -1]
+    found = len(columns["systems"][0]["gold"]["cause"])
+    assert found == 4
+    assert columns["systems"][0]["gold"]["cause"][1] == -1
