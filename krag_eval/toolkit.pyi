@@ -193,6 +193,7 @@ from .matching.containment import match_containment as match_containment
 from .matching.fronts import NOTHING_RETRIEVED_YET as NOTHING_RETRIEVED_YET
 from .matching.id_batch import with_documents as with_documents
 from .matching.matchability import DocumentCounts as DocumentCounts
+from .matching.matchability import SpellingWatch as SpellingWatch
 from .matching.matchability import unmatchable_of as unmatchable_of
 from .matching.near_duplicates import NEAR as NEAR
 from .matching.near_duplicates import group_near_duplicates as group_near_duplicates

@@ -25,6 +25,7 @@ from krag_eval.toolkit import (
     Outcomes,
     Ranks,
     ScoringSettings,
+    SpellingWatch,
     Tally,
     TokenBudget,
     as_cause,
@@ -504,20 +505,28 @@ class ColumnarScorer:
         return result if intervals is False else with_intervals(result, intervals)
 
     def look_again(self, state: PartialState, first_rows: Callable[[], pa.RecordBatch]) -> None:
-        """If nothing matches, look at some queries, so that the warning of `finalize` shows what would match.
+        """If gold has no match, look at some queries: for ids that are only spelled differently, and what would match.
 
-        A state has counts and no documents. These queries stay in this process; they are not stored with the state.
+        Ids that are spelled differently are told of here, and the rest by `finalize`. A state has counts and no documents. These queries stay in this process; they are not stored with the state.
 
         Args:
             state: The state of all queries; `finalize` has to be called with it, not with a copy.
             first_rows: Returns some of the queries, with all fields of their documents. It is called only if needed.
         """
-        if state.supply.compared and not state.supply.matched:
-            batch = first_rows()
-            n_good, _ = next(_failing(self._check, batch, read_query_ids(batch)), (len(batch), None))
-            good = batch.slice(0, n_good)
-            part = read_batch(good, read_query_ids(good), self.document_fields, self._settings)
-            state.supply.sample = sample_of(part) or state.supply.sample
+        supply = state.supply
+        is_partly_matched = self._settings.uses_ids and 0 < supply.matched < supply.sides["actual"].documents
+        if not is_partly_matched and (supply.matched or not supply.compared):
+            return
+        batch = first_rows()
+        n_good, _ = next(_failing(self._check, batch, read_query_ids(batch)), (len(batch), None))
+        good = batch.slice(0, n_good)
+        part = read_batch(good, read_query_ids(good), self.document_fields, self._settings)
+        if is_partly_matched:
+            spelling = SpellingWatch()
+            spelling.add(part, find_matches(part))
+            spelling.warn(self._settings)
+        else:
+            supply.sample = sample_of(part) or supply.sample
 
     def _empty_state(self) -> PartialState:
         tally, spread = Tally.of(self.keys, self._cut_offs), Distributions.of(self.keys, self._cut_offs)

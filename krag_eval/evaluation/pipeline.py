@@ -25,7 +25,7 @@ from krag_eval.evaluation.ties import bounds_of, reordered, tied_orders, warn_of
 from krag_eval.matching import Batch, Matches, find_matches
 from krag_eval.matching.fronts import LISTS, Front
 from krag_eval.matching.id_batch import IdBatch, IdSide, with_documents
-from krag_eval.matching.matchability import DocumentCounts, warn_of_spelling
+from krag_eval.matching.matchability import DocumentCounts, SpellingWatch
 from krag_eval.matching.settings import MatchingCriteria, Settings
 from krag_eval.metrics import ALL_METRICS, Metric, read_level
 from krag_eval.metrics.aggregation import Tally, key_of
@@ -91,7 +91,9 @@ def match_and_judge(
         sides = (judged.batch.actual, judged.batch.predicted) if settings.uses_texts and not bare_ids else ()
         raise InvalidInputError(*error.args, *(side.possible_texts() for side in sides)) from None
     if settings.uses_ids and counts.matched:
-        warn_of_spelling(judged.batch, judged.matches, front)
+        spelling = SpellingWatch()
+        spelling.add(judged.batch, judged.matches)
+        spelling.warn(settings, front)
     return judged
 
 

@@ -21,13 +21,15 @@ from krag_eval.evaluation.pipeline import (
     with_needs,
 )
 from krag_eval.evaluation.results import QueryResult, safe_name
-from krag_eval.matching.matchability import DocumentCounts
+from krag_eval.matching.matchability import DocumentCounts, SpellingWatch
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.metrics.cut_offs import ranks_within
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS
 
 # After so many rows without any match a warning says what would match; nothing tells which row is the last one.
 _ENOUGH_TO_JUDGE = 5
+# Before so many rows with an id that is only spelled differently nothing is said about them.
+_ENOUGH_ALIKE = 3
 
 
 class RowScorer:
@@ -75,6 +77,7 @@ class RowScorer:
         self.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL)
         self._lock = threading.Lock()  # models and tokenizers need not be safe for threads
         self._document_counts = DocumentCounts.empty()
+        self._spelling = SpellingWatch()
         self._n_unchecked = _ENOUGH_TO_JUDGE
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -112,6 +115,9 @@ class RowScorer:
             values = values_of(judged, self._columns, ranks_within(self._cut_offs, judged.batch))
             self.signature = with_needs(self.signature, has_needs=judged.batch.actual.needs is not None)
             self._warn_if_nothing_matches(judged.document_counts)
+            self._spelling.add(judged.batch, judged.matches)
+            if not self._n_unchecked and self._document_counts.matched:
+                self._spelling.warn(self._settings, at_least=_ENOUGH_ALIKE)
         numbers = {key: column.item(0) for key, column in values.items()}
         return QueryResult(
             index=0,

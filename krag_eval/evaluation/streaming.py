@@ -27,7 +27,7 @@ from krag_eval.evaluation.pipeline import (
 )
 from krag_eval.evaluation.results import EvaluationResult, QueryResult
 from krag_eval.matching.fronts import NO_LISTS
-from krag_eval.matching.matchability import DocumentCounts
+from krag_eval.matching.matchability import DocumentCounts, SpellingWatch
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.metrics.aggregation import Tally
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS
@@ -119,6 +119,7 @@ class Scorer:
         self.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL)
         self._tally = Tally.of(self.keys, self._cut_offs)
         self._document_counts = DocumentCounts.empty()
+        self._spelling = SpellingWatch()
         self._errors = _FirstMessages()
         self._is_checked = False
         self.front = NO_LISTS
@@ -162,6 +163,7 @@ class Scorer:
         errors = judged.batch.predicted.errors
         self._tally.merge(tally)
         self._document_counts.merge(judged.document_counts)
+        self._spelling.add(judged.batch, judged.matches)
         self._errors.add({query + first: error for query, error in errors.items()})
         detail = Detail(judged.batch, judged.matches, judged.judgments, values, None, None)
         return EvaluationResult(self.signature, tally, judged.document_counts.unmatchable, errors, detail)
@@ -169,11 +171,15 @@ class Scorer:
     def check(self) -> None:
         """Check the documents of all queries so far: warn, once per call, if nothing matches, and say what would.
 
+        Ids that match in part are told of once: ids that others only spell differently.
+
         Raises:
             InvalidInputError: No document of a side has it, so that nothing can match.
         """
         self._is_checked = True
         self._document_counts.check(self._settings, self.front)
+        if self._document_counts.matched:
+            self._spelling.warn(self._settings, self.front)
 
     def result(self) -> EvaluationResult:
         """Return the aggregates of all queries so far, without `per_query` and `explain`.

@@ -420,41 +420,59 @@ MOST_GOLD, MOST_RETRIEVED = 10_000, 10_000
 _ENOUGH_QUERIES, _ENOUGH_SHARE = 3, 0.02
 
 
-def warn_of_spelling(batch: Batch, matches: Matches, front: Front) -> None:
-    """Warn about gold ids without a match for which their query retrieved an id that is only spelled differently.
+class SpellingWatch:
+    """Watches for gold ids without a match for which their query retrieved an id that is only spelled differently.
 
     Two ids on the same side are different documents, however alike. So a retrieved id that is gold itself, or a gold id
-    that is retrieved for another query, is no sign of anything.
+    that is retrieved for another query, is no sign of anything. It is told once.
     """
-    pairs = _misspelled(batch, matches)
-    if not pairs:
-        return
-    retrieved = chain.from_iterable(map(batch.predicted.ids_of, range(len(batch))))
-    known = {gold for _, gold, _ in pairs}.intersection(retrieved)
-    pairs = {key: names for key, names in pairs.items() if key[1] not in known}
-    queries = {name: {query for (query, *_), names in pairs.items() if name in names} for name in SIGNS}
-    *named, _ = queries
-    name = max(named, key=lambda one: len(queries[one]))  # of equals the first
-    name = name if 2 * len(queries[name]) >= len(queries[""]) else ""
-    n = len(queries[name])
-    if not n or n < min(_ENOUGH_QUERIES, _ENOUGH_SHARE * len(batch)):
-        return
-    gold, found = next((gold, found) for (_, gold, found), names in pairs.items() if name in names)
-    is_named = name in ID_MAPS and batch.settings.id_map is None
-    warn(
-        f"In {n:,} of {number_of(len(batch), 'query')}, a gold id without a match differs from a retrieved id only in "
-        f"{SIGNS[name]}: {gold!r:.60} and {found!r:.60}. They count as different documents. "
-        "If they are the same, give ",
-        *((front.argument("id_map", name),) if is_named else ("a function as ", Argument("id_map"))),
-        ".",
-    )
+
+    def __init__(self) -> None:
+        self._pairs: dict[tuple[int, str, str], list[str]] = {}
+        self._n_queries = 0
+        self._n_unmatched = 0
+        self._is_told = False
+
+    def add(self, batch: Batch, matches: Matches) -> None:
+        """Look at some queries; after so many, no more is looked at."""
+        if self._is_told or self._n_unmatched >= MOST_GOLD or not batch.settings.uses_ids:
+            return
+        is_matched = np.zeros(int(batch.actual.offsets[-1]), dtype=bool)
+        is_matched[matches.actual] = True
+        unmatched = np.flatnonzero(~is_matched)[:MOST_GOLD]
+        self._n_unmatched += len(unmatched)
+        for (query, gold, found), names in _misspelled(batch, unmatched).items():
+            self._pairs[query + self._n_queries, gold, found] = names
+        self._n_queries += len(batch)
+        if self._pairs:
+            retrieved = chain.from_iterable(map(batch.predicted.ids_of, range(len(batch))))
+            known = {gold for _, gold, _ in self._pairs}.intersection(retrieved)
+            self._pairs = {key: names for key, names in self._pairs.items() if key[1] not in known}
+
+    def warn(self, settings: Settings, front: Front = NO_LISTS, *, at_least: float = 0) -> None:
+        """Warn, once, if that would bring a match in three queries or in two of a hundred, and in `at_least`."""
+        queries = {name: {query for (query, *_), names in self._pairs.items() if name in names} for name in SIGNS}
+        *named, _ = queries
+        name = max(named, key=lambda one: len(queries[one]))  # of equals the first
+        name = name if 2 * len(queries[name]) >= len(queries[""]) else ""
+        n = len(queries[name])
+        enough = max(at_least, min(_ENOUGH_QUERIES, _ENOUGH_SHARE * self._n_queries))
+        if not n or n < enough or self._is_told:
+            return
+        self._is_told = True
+        gold, found = next((gold, found) for (_, gold, found), names in self._pairs.items() if name in names)
+        is_named = name in ID_MAPS and settings.id_map is None
+        warn(
+            f"In {n:,} of {number_of(self._n_queries, 'query')}, a gold id without a match differs from a retrieved "
+            f"id only in {SIGNS[name]}: {gold!r:.60} and {found!r:.60}. They count as different documents. "
+            "If they are the same, give ",
+            *((front.argument("id_map", name),) if is_named else ("a function as ", Argument("id_map"))),
+            ".",
+        )
 
 
-def _misspelled(batch: Batch, matches: Matches) -> dict[tuple[int, str, str], list[str]]:
+def _misspelled(batch: Batch, unmatched: IntArray) -> dict[tuple[int, str, str], list[str]]:
     """Return the query, a gold id without a match and a retrieved id that is not gold, with what makes them equal."""
-    is_matched = np.zeros(int(batch.actual.offsets[-1]), dtype=bool)
-    is_matched[matches.actual] = True
-    unmatched = np.flatnonzero(~is_matched)[:MOST_GOLD]
     queries = np.unique(np.searchsorted(batch.actual.offsets, unmatched, side="right") - 1)
     sizes = batch.predicted.sizes[queries]
     chosen = queries[np.cumsum(sizes) <= MOST_RETRIEVED].tolist()

@@ -13,9 +13,11 @@ import pytest
 from krag_eval import (
     InvalidInputError,
     KragEvalWarning,
+    RowScorer,
     evaluate,
     evaluate_ids,
     evaluate_run,
+    evaluate_stream,
     fuse,
     read_evalset,
     read_run,
@@ -204,3 +206,26 @@ def test_runs_are_fused_and_verified_by_the_ids_that_are_compared(command: Runne
     outcome = command("verify", str(gold), str(fused), "--id-map", "basename", "--json", "-")
     assert outcome.code == 0
     assert '"ours": 1.0' in outcome.out
+
+
+SPELLED = [(["doc01", "x"], ["doc1", "x"]), (["doc02"], ["doc2"]), (["doc03"], ["doc3"]), (["a"], ["a"])] * 2
+
+
+def named_strip_zeros(caught: list[Any]) -> bool:
+    return [str(one.message).count("zeros before a number") for one in caught] == [1]
+
+
+def test_a_stream_is_told_of_once_with_all_its_batches() -> None:
+    with pytest.warns(KragEvalWarning) as caught:
+        result = evaluate_stream(iter(SPELLED), k=2, batch_size=1, bare_ids=True)
+    assert named_strip_zeros(list(caught))
+    assert str(caught[0].message).startswith("In 6 of 8 queries")
+    assert result["recall@2"] == 0.375
+
+
+def test_rows_are_told_of_after_three() -> None:
+    scorer = RowScorer(k=2, metrics="recall", match_method="id")
+    with pytest.warns(KragEvalWarning) as caught:
+        for gold, found in SPELLED:
+            scorer.score(gold, found)
+    assert named_strip_zeros(list(caught))

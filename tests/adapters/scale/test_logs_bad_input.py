@@ -239,3 +239,15 @@ def test_logs_whose_pages_have_no_checksums_are_named_once(tmp_path: Path, optio
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         score_logs(paths, tmp_path / "third.parquet", k=1, match_method="id")
+
+
+def test_ids_that_are_only_spelled_differently_are_told_of_once_with_an_example(tmp_path: Path) -> None:
+    spelled = [("doc01", "doc1"), ("doc02", "doc2"), ("doc03", "doc3"), ("a", "a")]
+    rows = [{"query_id": gold, "actual": [{"id": gold}], "predicted": [{"id": found}]} for gold, found in spelled]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "log.parquet", write_page_checksum=True)
+    with pytest.warns(KragEvalWarning) as caught:
+        score_logs(tmp_path / "log.parquet", tmp_path / "out.parquet", k=2, match_method="id")
+    assert [str(one.message).partition(" differs")[0] for one in caught] == [
+        "In 3 of 4 queries, a gold id without a match"
+    ]
+    assert "'doc01' and 'doc1'" in str(caught[0].message)
