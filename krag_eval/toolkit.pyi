@@ -88,6 +88,7 @@ from .analysis.funnel import Funnel as Funnel
 from .cli.files import FileOptions as FileOptions
 from .cli.files import RunFileOptions as RunFileOptions
 from .cli.files import check_free as check_free
+from .cli.files import has_results as has_results
 from .cli.files import read_runs as read_runs
 from .cli.loading import load_embeddings as load_embeddings
 from .cli.loading import load_object as load_object

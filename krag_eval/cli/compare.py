@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from krag_eval import InvalidInputError
 from krag_eval.analysis.comparison import compare as compare_runs
 from krag_eval.analysis.comparison.compare import COMPARED_CUT_OFFS, FIRST
-from krag_eval.cli.files import RunFileOptions, find_baseline, names_of, read_runs
+from krag_eval.cli.files import RunFileOptions, find_baseline, has_results, names_of, read_runs
 from krag_eval.cli.options import RunScoringOptions, cut_offs_option, parse_cut_offs, parse_names
 from krag_eval.cli.output import collected_warnings, print_comparison, print_notes, put_json_and_markdown
 from krag_eval.datasets.run import by_system, system_of
@@ -36,7 +36,8 @@ def compare(
     repetition=1` and 2, are one system that was run several times.
 
     Parameters:
-        runs (RUN RUN...): Retrieval results, the baseline among them.
+        runs (RUN RUN...): Retrieval results, the baseline among them. With one RUN, EVALSET is the other one: a file
+            that has results too.
         all_pairs: Compare all pairs of runs with the randomized Tukey HSD test, not each with the baseline.
         metrics: Comma-separated metric names, or `all`. Each is one more test: name those that decide.
         margin: The smallest difference that matters.
@@ -47,6 +48,7 @@ def compare(
         markdown_out (--markdown): Write a pull request summary; `-` prints it instead of the tables.
     """
     questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key)
+    runs = runs if len(runs) > 1 or not has_results(evalset, files) else [evalset, *runs]
     read = read_runs(runs, questions, files, id_key=scoring.id_key)
     if all_pairs and baseline is not None:
         raise InvalidInputError("`--all-pairs` has no baseline. Leave out `--baseline`.")

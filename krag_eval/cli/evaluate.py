@@ -10,7 +10,7 @@ from typing import Any
 from krag_eval import EvaluationResult, InvalidInputError, evaluate_run, leaderboard, read_traces
 from krag_eval._utils.checks import check_count, one_of
 from krag_eval._utils.files.io import write_atomically
-from krag_eval._utils.formatting import escape_controls, number_of
+from krag_eval._utils.formatting import escape_controls, format_value, number_of
 from krag_eval.analysis.leaderboard import MARK, Leaderboard
 from krag_eval.cli.files import RunFileOptions, read_runs
 from krag_eval.cli.options import CutOffs, RunScoringOptions, parse_cut_offs, parse_names
@@ -53,6 +53,7 @@ def evaluate(
     max_bad_rows: int = 0,
     traces: list[Path] | None = None,
     repeated: str = "error",
+    ties: str = "given",
     scoring: RunScoringOptions,
     files: RunFileOptions,
 ) -> None:
@@ -68,6 +69,8 @@ def evaluate(
         traces (FILE): In place of runs, the sessions in traces exported as OTLP JSON; repeat it for several files. Only
             questions that have a trace are scored.
         repeated: Of several traces of one question, use the `first` or the `last`; `error` refuses them.
+        ties: Documents with equal scores keep their order (given); `bounds` also prints between which values each
+            metric lies if they are ordered otherwise.
     """
     one_of("output_format", output_format, ("terminal", *_EXPORTS))
     if worst is not None:
@@ -89,7 +92,8 @@ def evaluate(
             raise
         raise InvalidInputError("RUN, the file with what was retrieved, is missing. ", *error.args) from None
     missing = {name: run.missing(questions) for name, run in read.items()}
-    results = score_each(questions, read, cut_offs, metrics=names, intervals=intervals, cluster=cluster, **settings)
+    settings |= {"ties": ties, "intervals": intervals, "cluster": cluster}
+    results = score_each(questions, read, cut_offs, metrics=names, **settings)
     reviews = {
         name: {
             **({"misses": result.misses(doc_key=scoring.doc_key)} if failed else {}),
@@ -236,6 +240,10 @@ def _print_rest(result: EvaluationResult, prefix: str) -> None:
             f"{prefix}{number_of(result.n_unjudged, 'question')} with gold at the other level only (chunk or "
             "document), undefined above except for doc_hit."
         )
+    for key, bounds in (result.tie_bounds or {}).items():
+        if bounds is not None and bounds[0] < bounds[1]:
+            lowest, highest = map(format_value, bounds)
+            out.print(f"{prefix}{key} lies between {lowest} and {highest}, as documents with equal scores are ordered.")
     missing = missing_queries(result)
     if missing:
         out.print(f"{prefix}{missing}.")

@@ -19,6 +19,7 @@ from krag_eval.datasets import EvalSet, Run, read_corpus, read_evalset, read_run
 from krag_eval.datasets.formats.layout import FIELDS_OF, has_column
 from krag_eval.datasets.formats.registry import check_format, detect
 from krag_eval.datasets.formats.source import Source
+from krag_eval.datasets.inspection import inspect_file
 from krag_eval.datasets.run import FLATTENED
 from krag_eval.documents.document import Document
 
@@ -180,6 +181,11 @@ def read_runs(
         name = next(name for name in (own, *(f"{own}#{n}" for n in range(2, len(paths) + 1))) if name not in runs)
         runs[name] = files.run(path, questions, name=name, id_key=id_key, max_bad_rows=max_bad_rows)
     return runs
+
+
+def has_results(path: Path, files: FileOptions) -> bool:
+    """Return whether a file of questions and gold also has what was retrieved."""
+    return str(path) != DASH and inspect_file(path, **files.chosen(path)).kind == "both"
 
 
 def _names(path: Path) -> list[str]:

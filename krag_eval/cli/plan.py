@@ -17,7 +17,7 @@ from krag_eval.cli.output import print_table, put_json
 
 def plan(
     evalset: Path,
-    runs: list[Path],
+    runs: list[Path] | None = None,
     *,
     effect: float = 0.02,
     power: float = 0.8,
@@ -31,12 +31,14 @@ def plan(
     """Compute from a pilot how many questions show a difference of two systems, or let a gate decide.
 
     Parameters:
-        runs (RUN...): Retrieval results of the pilot: two systems, or one if you have no other yet.
+        runs (RUN...): Retrieval results of the pilot: two systems, or one if you have no other yet; by default
+            EVALSET, a file that has them too.
         effect: The difference of the means to find, or the drop that the gate allows.
         power: The share of cases in which that many questions find it.
         confidence: Confidence level; the test uses 1 minus it.
         metrics: Comma-separated metric names, or `all`.
     """
+    runs = runs or [evalset]
     questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key)
     if len(runs) not in (1, 2):
         raise InvalidInputError(f"A pilot has one run or two, got {len(runs)}. Name the two systems that are compared.")

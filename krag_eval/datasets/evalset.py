@@ -13,7 +13,7 @@ from krag_eval._utils.objects import cached_property
 from krag_eval._utils.serialization import data_frame
 from krag_eval.datasets.by_query import by_query, is_table, judged_documents
 from krag_eval.datasets.frames import rows_of_frame
-from krag_eval.datasets.question import DOC_KEY, GOLD, Question, check_new
+from krag_eval.datasets.question import DOC_KEY, GOLD, Question, check_new, of_other_names
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import OWN_ID, IdKey, as_id, looks_like_id, reader_of, split_pair
 
@@ -250,5 +250,8 @@ def _as_question(given: object, place: str) -> Question:
         raise InvalidInputError(
             f"{place}: {describe_type(given)} is not a question. Give a Question, a mapping, or (question, gold)."
         )
+    if not {*GOLD, "must_not"} & given.keys() and (hint := of_other_names(given)):
+        said = f"{place}: has no gold under a name that this call knows. `evalset_from_rows` reads other names."
+        raise InvalidInputError(said, *hint)
     with errors_at(place):
         return Question.from_dict({name: as_gold(value) if name in GOLD else value for name, value in given.items()})

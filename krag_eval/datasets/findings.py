@@ -28,6 +28,7 @@ KINDS: Mapping[str, tuple[Severity, str]] = {
     "changed_text": ("warning", "gold ids that now belong to another text"),
     "contradicting_levels": ("warning", "gold chunks whose document is not a gold document"),
     "answers_as_gold": ("warning", "answers that are read as gold documents"),
+    "negative_grades": ("warning", "sets in which most grades are below 0"),
     "empty_gold": ("warning", "questions without gold that are not marked negative"),
     "contradicting_type": ("warning", "questions marked negative that have gold"),
     "repeated_gold": ("warning", "gold that appears twice in a question"),

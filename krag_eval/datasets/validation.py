@@ -209,6 +209,11 @@ def _check_questions(entries: Sequence[Entry], *, id_key: IdKey | None, grade_ke
     if negative:
         message = f"Scored by how little is retrieved: {len(negative):,} of {len(entries):,} questions."
         yield find("negative", message, *negative)
+    graded = [one.grade for e in entries for one in alternatives_in(e.question.gold) if one.grade is not None]
+    below = sum(grade < 0 for grade in graded)
+    if below * 2 > len(graded):
+        message = f"{below:,} of {len(graded):,} grades are below 0, which means that nobody judged these documents."
+        yield find("negative_grades", f"{message} If they are scores of a retriever, this is a run.")
     by_document = [e for e in entries if e.question.gold_doc_ids and not e.question.gold_chunks()]
     if by_document:
         message = f"Undefined at chunk level: {len(by_document):,} of {len(entries):,} questions."

@@ -153,5 +153,5 @@ def test_every_option_of_the_command_is_compared_above() -> None:
         "--separator",
         "--sheet",
     }
-    of_files |= {"--traces", "--repeated"}  # in test_traces.py
+    of_files |= {"--traces", "--repeated", "--ties"}  # in test_traces.py and test_ties.py
     assert known - of_output - of_files - of_models == named | of_levels

@@ -57,6 +57,8 @@ def test_a_set_with_nothing_wrong_has_no_findings() -> None:
         ([row(gold=[], type="no_answer")], [("negative", ("q",))]),
         ([row(gold=[], metadata={"is_impossible": True})], [("negative", ("q",))]),
         ([row(gold={"id": "a", "grade": 0})], [("empty_gold", ("q",))]),
+        ([row(gold=[{"id": "a", "grade": -3}, {"id": "b", "grade": -1}, "c"])], [("negative_grades", ())]),
+        ([row(gold=[{"id": "a", "grade": 1}, {"id": "b", "grade": -1}])], []),
         ([row(type="negative")], [("contradicting_type", ("q",))]),
         ([row(gold={"metadata": {"page": 1}})], [("unidentified_gold", ("q",))]),
         ([row(gold={"text": " "})], [("unidentified_gold", ("q",))]),

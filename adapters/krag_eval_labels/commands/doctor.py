@@ -15,6 +15,7 @@ from krag_eval.toolkit import (
     console,
     dump_json,
     format_to_write,
+    has_results,
     notes,
     number_of,
     parse_names,
@@ -52,7 +53,7 @@ def doctor(
     """Find gold labels that are probably missing, duplicate, unreachable or in conflict, and write what to label.
 
     Parameters:
-        runs (RUN...): Retrieval results; several that differ reveal the most.
+        runs (RUN...): Retrieval results; several that differ reveal the most. By default EVALSET, if it has some.
         queue: Write the documents that may be gold as JSONL, for labelling.
         limit: Rows of the queue, the most useful first; or `all`.
         apply: Add the labels of this queue (true, false or a grade) to the set.
@@ -68,6 +69,8 @@ def doctor(
             estimate most, and the agreement of the model with the grades of the set is shown.
     """
     most = _parse_limit(limit)
+    if not runs and apply is None and has_results(evalset, files):
+        runs = [evalset]
     if (apply is None) != (out is None):
         raise InvalidInputError("`--apply` and `--out` belong together: the labels to add, and the new set to write.")
     if not runs and (apply is None or queue is not None):
