@@ -73,10 +73,10 @@ def read_questions(rows: Rows) -> list[Question] | None:
         return None
     if any(set(map(type, columns[name])) - _MAYBE_TEXT for name in TEXTS):
         return None
-    if any(columns["must_not"]):
+    if any(columns["must_not"]) or any(columns["allowed"]):
         return None
     ids, metadata = as_ids(columns["id"]), _mappings(columns["metadata"])
-    columns["must_not"] = repeat(())
+    columns |= {"must_not": repeat(()), "allowed": [{} for _ in rows]}
     columns |= {name: _listed(columns[name]) for name in GOLD}
     if None in ids or metadata is None or None in [columns[name] for name in GOLD]:
         return None

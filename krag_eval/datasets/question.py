@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import Argument, InvalidInputError, Parts, errors_at, refuse, show
+from krag_eval.documents.access import Allowed
 from krag_eval.documents.document import (
     DOC_KEY as DOC_KEY,
 )
@@ -20,14 +21,16 @@ from krag_eval.documents.document import (
     read_leniently,
 )
 from krag_eval.documents.readers import IdKey, as_id, fields_of, id_at, listed_id, parts_of, read_grade, read_own_grade
+from krag_eval.matching.forbidden import check_gold
 from krag_eval.matching.settings import ScoringSettings
 
 RUN_HEADER = "krag_eval_run"
 Level = Literal["chunk", "document"]
 LEVELS: tuple[str, ...] = get_args(Level)
-TEXTS = ("question", "answer", "type", "notes", "source")
+TEXTS = ("question", "answer", "type", "notes", "source", "asker")
 GOLD = ("gold", "gold_doc_ids", "gold_chunk_ids")
-QUESTION_FIELDS = {"id", *TEXTS, *GOLD, "must_not", "metadata"}
+RULES = ("must_not", "allowed")
+QUESTION_FIELDS = {"id", *TEXTS, *GOLD, *RULES, "metadata"}
 _OWN = frozenset({"id", "question"})
 _OF_SPANS = (DOC_KEY, "start", "end")
 
@@ -43,7 +46,9 @@ class Question:
         gold_chunk_ids: The ids of the chunks that answer it.
         gold: Gold documents with a text, a grade or metadata; anything that `as_document` reads. A `Need` among them,
             or a mapping with `any_of`, holds several documents of which any is enough.
-        must_not: Documents that must not be retrieved; a string is an id. They are not scored yet.
+        must_not: Documents that must not be retrieved; a string is an id. `reason` in their metadata says why.
+        allowed: What whoever asks may see: metadata keys with the values that are allowed; see `evaluate`.
+        asker: Who asks, as `EvalSet(..., askers=...)` names them, or None.
         answer: The answer to expect, or None.
         type: What kind of question it is, such as `"fact"`, `"paraphrase"` or `"negative"`, or None.
         notes: Remarks of whoever wrote it, or None.
@@ -61,6 +66,8 @@ class Question:
     gold_chunk_ids: tuple[str, ...] = ()
     gold: tuple[Any, ...] = ()  # `Document` and `Need`; most sets have documents alone
     must_not: tuple[Any, ...] = ()
+    allowed: Mapping[str, Any] = field(default_factory=dict)
+    asker: str | None = None
     answer: str | None = None
     type: str | None = None
     notes: str | None = None
@@ -86,9 +93,13 @@ class Question:
                 for one in _listed("must_not", self.must_not, "documents")
             ]
             object.__setattr__(self, "must_not", _check_gold("must_not", given))
-        for name in ("metadata", "further"):
+            gold = [*alternatives_in(self.gold_chunks()), *(Document(id=one) for one in self.gold_doc_ids)]
+            check_gold(gold, self.forbidden(), f"the question {question_id!r:.60}")
+        for name in ("allowed", "metadata", "further"):
             if not isinstance(getattr(self, name), Mapping):
                 refuse(name, "a mapping", getattr(self, name))
+        if self.allowed:
+            Allowed.of(self.allowed)
 
     def value(self, name: str) -> object:
         """Return the value of a field, of a metadata key or of a field of the file; None if there is none."""
@@ -104,6 +115,10 @@ class Question:
             or self.gold_chunk_ids
             or self.gold_doc_ids
         )
+
+    def forbidden(self) -> list[Document]:
+        """Return the documents that must not be retrieved, each alternative by itself."""
+        return alternatives_in(self.must_not)
 
     def gold_chunks(self) -> list[Any]:
         """Return the gold at chunk level: the gold documents and needs, then the gold chunk ids that none has."""
@@ -151,7 +166,7 @@ class Question:
         Raises:
             InvalidInputError: The row says nothing about its gold documents, or a field has the wrong type.
         """
-        if all(row.get(name) is None for name in (*GOLD, "must_not")):
+        if all(row.get(name) is None for name in (*GOLD, *RULES)):
             raise InvalidInputError(*without_gold(row))
         if "id" not in row:
             raise InvalidInputError(
@@ -172,6 +187,8 @@ class Question:
             row["gold"] = [_gold_row(entry) for entry in self.gold]
         if self.must_not:
             row["must_not"] = [_gold_row(entry) for entry in self.must_not]
+        if self.allowed:
+            row["allowed"] = {key: [*one] if isinstance(one, (set, frozenset)) else one for key, one in self.allowed.items()}
         if self.metadata:
             row["metadata"] = dict(self.metadata)
         return row | dict(self.further)

@@ -17,6 +17,7 @@ from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.nearest import Nearest, nearest_of
 from krag_eval.metrics.aggregation import NoAnswerState, Tally
 from krag_eval.metrics.judgments import Judgments
+from krag_eval.metrics.leaks import Leaks
 from krag_eval.metrics.sessions import SessionJudgments
 
 
@@ -31,6 +32,7 @@ class Detail(ComparedByFields):
         values: Key to the values of all queries, NaN where undefined; shape (n_queries,).
         queries: The texts of the queries, where given.
         query_ids: The ids of the queries, where given.
+        leaks: Which ranks must not be there; None where nothing is forbidden.
         sessions: What each search of the sessions found, where there are several searches; the ranking of a session
             holds the documents of all its searches then, one search after another.
     """
@@ -42,6 +44,7 @@ class Detail(ComparedByFields):
     queries: Sequence[str] | None
     query_ids: Sequence[str] | None
     sessions: SessionJudgments | None = field(default=None, compare=False)
+    leaks: Leaks | None = None
 
     @property
     def gold_rank(self) -> IntArray:

@@ -18,6 +18,7 @@ from krag_eval.evaluation.pipeline import (
     measure,
 )
 from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.evaluation.rules import corpus_of, rules_of_lists
 from krag_eval.evaluation.ties import TIES
 from krag_eval.matching.settings import IdSettings, ScoringSettings, make_settings
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS
@@ -40,6 +41,8 @@ def evaluate(
     intervals: bool | float = False,
     cluster: Clusters = None,
     ties: str = "given",
+    must_not: object = None,
+    allowed: object = None,
     **settings: Unpack[ScoringSettings],
 ) -> EvaluationResult:
     """Score rankings against gold documents: all metrics at all cut-offs from one matching pass.
@@ -70,6 +73,13 @@ def evaluate(
         ties: What to do about documents with equal scores: `"given"` keeps their order, and warns if it decides a
             metric and the sides are given by query; `"bounds"` also puts the lowest and highest mean of each metric
             into `result.tie_bounds`.
+        must_not: The documents of each query that must not be retrieved, given as `actual` is: a list of lists, or by
+            query. Strings are ids where ids alone are matched, else texts. Then `leak`, `leak_share` and `first_leak`
+            are scored, too.
+        allowed: For each query what whoever asks may see: a mapping from metadata keys to the values that are allowed,
+            such as `{"tenant": ["a", "public"], "level": "<= 2"}`, or None. A document that lacks a key is forbidden,
+            unless `"allowed_if_missing"` is true. Gold that is not allowed is no gold for that query. A `corpus` fills
+            in the metadata that documents lack.
         **settings: The scoring settings, which `krag_eval.ScoringSettings` describes: `match_method`, `threshold`,
             `rouge_measure`, `containment`, `tokenizer`, `use_stemmer`, `normalize`, `id_key`, `id_map`, `grade_key`,
             `precision_denominator`, `gain`, `unjudged`, `relevance_level`, `exclude_self`, `count_tokens`,
@@ -92,14 +102,16 @@ def evaluate(
     """
     is_listed = type(predicted) is list
     actual, predicted, query_ids = _aligned(actual, predicted, query_ids, settings)
+    corpus = corpus_of(settings, allowed is not None)
     checked = make_settings(**settings)
     check_callbacks(callbacks)
     if intervals is not False:
         from krag_eval.statistics.checks import check_intervals  # before the work
 
         check_intervals(intervals)
-    cut_offs, table = choose_metrics(metrics, checked, k)
-    judged = match_and_judge(actual, predicted, checked, n_jobs=n_jobs, query_ids=query_ids)
+    rules = rules_of_lists(must_not, allowed, actual, checked, corpus=corpus, query_ids=query_ids)
+    cut_offs, table = choose_metrics(metrics, checked, k, with_leaks=rules is not None)
+    judged = match_and_judge(actual, predicted, checked, n_jobs=n_jobs, query_ids=query_ids, rules=rules)
     return measure(
         judged,
         cut_offs,
@@ -124,6 +136,7 @@ def evaluate_ids(
     query_ids: Sequence[str] | None = None,
     callbacks: Sequence[EvaluationCallback] = (),
     raise_errors: bool = False,
+    must_not: object = None,
     **settings: Unpack[IdSettings],
 ) -> EvaluationResult:
     """Score rankings given as bare ids; `evaluate` would take a string for a text.
@@ -137,6 +150,7 @@ def evaluate_ids(
         query_ids: The ids of the queries.
         callbacks: Callbacks that receive the scores.
         raise_errors: Raise errors of callbacks instead of collecting them.
+        must_not: The ids that must not be retrieved for each query, given as `actual` is; as for `evaluate`.
         **settings: `id_map`, `exclude_self`, `precision_denominator`, `gain`, `unjudged` and `relevance_level`, as for
             `evaluate`.
 
@@ -152,9 +166,10 @@ def evaluate_ids(
     actual, predicted, query_ids = _aligned(actual, predicted, query_ids, None)
     checked = make_settings(match_method="id", **settings)
     check_callbacks(callbacks)
-    cut_offs, table = choose_metrics(metrics, checked, k)
+    rules = rules_of_lists(must_not, None, actual, checked, query_ids=query_ids)
+    cut_offs, table = choose_metrics(metrics, checked, k, with_leaks=rules is not None)
     return measure(
-        match_and_judge(actual, predicted, checked, bare_ids=True, query_ids=query_ids),
+        match_and_judge(actual, predicted, checked, bare_ids=True, query_ids=query_ids, rules=rules),
         cut_offs,
         table,
         queries=queries,

@@ -20,18 +20,21 @@ from krag_eval.documents.columns import Side
 from krag_eval.documents.readers import nfc
 from krag_eval.evaluation.detail import Detail
 from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.evaluation.rules import leaks_of
 from krag_eval.evaluation.row_checks import warn_of_own_documents, warn_of_whole_corpus
 from krag_eval.evaluation.ties import bounds_of, reordered, tied_orders, warn_of_ties
 from krag_eval.matching import Batch, Matches, find_matches
+from krag_eval.matching.forbidden import Rules
 from krag_eval.matching.fronts import LISTS, Front
 from krag_eval.matching.id_batch import IdBatch, IdSide, with_documents
 from krag_eval.matching.matchability import DocumentCounts, SpellingWatch
 from krag_eval.matching.settings import MatchingCriteria, Settings
-from krag_eval.metrics import ALL_METRICS, Metric, read_level
+from krag_eval.metrics import ALL_METRICS, LEAK_METRICS, Metric, read_level
 from krag_eval.metrics.aggregation import Tally, key_of
 from krag_eval.metrics.cut_offs import GivenCutOff, Ranks, TokenBudget, ranks_within
 from krag_eval.metrics.incomplete_labels import keep_ranks, remove_unjudged
 from krag_eval.metrics.judgments import CutOff, Judgments, judge
+from krag_eval.metrics.leaks import Leaks, no_leaks
 from krag_eval.metrics.names import AskedMetrics, at_level, read_metrics, read_parameters
 
 if TYPE_CHECKING:
@@ -48,12 +51,14 @@ class Judged:
         matches: Who matches whom.
         judgments: Who earned what.
         document_counts: What the documents have of what the methods read.
+        leaks: Which ranks must not be there; None where nothing is forbidden.
     """
 
     batch: Batch
     matches: Matches
     judgments: Judgments
     document_counts: DocumentCounts
+    leaks: Leaks | None = None
 
 
 def match_and_judge(
@@ -65,6 +70,7 @@ def match_and_judge(
     n_jobs: int = 1,
     front: Front = LISTS,
     query_ids: Sequence[str] | None = None,
+    rules: Rules | None = None,
 ) -> Judged:
     """Read both sides, match and judge them.
 
@@ -76,6 +82,7 @@ def match_and_judge(
         n_jobs: Ignored.
         front: How the user called, for messages.
         query_ids: The ids of the queries.
+        rules: What must not be retrieved.
 
     Raises:
         InvalidInputError: The input cannot be read, the sides differ in length, there is no query, or the documents
@@ -83,7 +90,7 @@ def match_and_judge(
     """
     if check_count("n_jobs", n_jobs) > 1:
         warn("`n_jobs` is ignored, and will go: texts are matched in this process. Leave it out.")
-    judged = judge_batch(actual, predicted, settings, bare_ids=bare_ids, query_ids=query_ids)
+    judged = judge_batch(actual, predicted, settings, bare_ids=bare_ids, query_ids=query_ids, rules=rules)
     counts = judged.document_counts
     try:
         counts.check(settings, front)
@@ -105,8 +112,12 @@ def judge_batch(
     bare_ids: bool = False,
     first_query: int | None = 0,
     query_ids: Sequence[str] | None = None,
+    rules: Rules | None = None,
 ) -> Judged:
     """Match and judge one part of the input; in messages its queries are counted from `first_query`, if it is given."""
+    hidden: Sequence[tuple[int, str]] = ()
+    if rules is not None:
+        actual, hidden = rules.visible(actual)
     batch = read_batch(actual, predicted, settings, bare_ids=bare_ids, first_query=first_query)
     if settings.exclude_self and (query_ids is None or not settings.uses_ids):
         raise InvalidInputError(
@@ -115,19 +126,23 @@ def judge_batch(
             Argument("match_method", "id"),
             ".",
         )
-    return judged_of(batch, find_matches(batch), query_ids)
+    judged = judged_of(batch, find_matches(batch), query_ids, rules)
+    return replace(judged, leaks=replace(judged.leaks, hidden=hidden)) if hidden and judged.leaks else judged
 
 
-def judged_of(batch: Batch, matches: Matches, query_ids: Sequence[str] | None = None) -> Judged:
+def judged_of(
+    batch: Batch, matches: Matches, query_ids: Sequence[str] | None = None, rules: Rules | None = None
+) -> Judged:
     """Judge what was matched."""
     if batch.settings.exclude_self and query_ids is not None:
         own = np.repeat(np.array([nfc(str(one)) for one in query_ids], dtype=object), batch.predicted.sizes)
         kept = np.flatnonzero(np.array(batch.predicted.ids, dtype=object) != own)
         batch, matches = keep_ranks(batch, matches, kept)
     counts = DocumentCounts.of(batch, matches)
+    leaks = None if rules is None else leaks_of(batch, rules)
     if batch.settings.unjudged == "remove":
         batch, matches = remove_unjudged(batch, matches)
-    return Judged(batch, matches, judge(batch, matches), counts)
+    return Judged(batch, matches, judge(batch, matches), counts, leaks)
 
 
 def read_batch(
@@ -161,7 +176,7 @@ Columns = Mapping[str, tuple[Metric, GivenCutOff]]
 
 
 def choose_metrics(
-    metrics: object, settings: Settings, k: object, *, of_run: bool = False
+    metrics: object, settings: Settings, k: object, *, of_run: bool = False, with_leaks: bool = False
 ) -> tuple[tuple[GivenCutOff, ...], MetricsByName]:
     """Return the cut-offs, and the metrics by name with their settings filled in.
 
@@ -170,6 +185,7 @@ def choose_metrics(
         settings: The scoring settings.
         k: The cut-offs of the metrics that name none.
         of_run: Whether a run is scored, whose rows may be sessions.
+        with_leaks: Whether something is forbidden: without names, those of `LEAK_METRICS` are returned, too.
 
     Raises:
         UnknownMetricError: A name is unknown.
@@ -189,6 +205,8 @@ def choose_metrics(
         if cut_offs != asked.cut_offs:
             found = {name: replace(metric, cut_offs=cut_offs) for name, metric in found.items()}
         chosen |= found
+    if metrics is None and with_leaks:
+        chosen |= {name: ALL_METRICS[name] for name in LEAK_METRICS}
     of_sessions = [name for name, metric in chosen.items() if metric.reads_sessions]
     if of_sessions and not of_run:
         raise InvalidInputError(
@@ -322,7 +340,7 @@ def measure(
         tally=tally,
         unmatchable=judged.document_counts.unmatchable,
         errors=judged.batch.predicted.errors,
-        detail=Detail(judged.batch, judged.matches, judged.judgments, values, names, ids, sessions),
+        detail=Detail(judged.batch, judged.matches, judged.judgments, values, names, ids, sessions, judged.leaks),
         callback_errors=runner.errors,
         tie_bounds=tie_bounds if ties == "bounds" else None,
     )
@@ -397,6 +415,8 @@ def values_of(judged: Judged, columns: Columns, ranks: Ranks) -> dict[str, Float
     values = {}
     for key, (metric, k) in columns.items():
         keywords: dict[str, object] = {"batch": with_documents(judged.batch)} if metric.reads_documents else {}
+        if metric.reads_leaks:
+            keywords = {"leaks": judged.leaks or no_leaks(len(judged.batch))}
         if metric.reads_matches:
             keywords = {"batch": judged.batch, "matches": judged.matches}
         if metric.has_ideal and isinstance(k, TokenBudget):

@@ -30,6 +30,7 @@ from krag_eval.evaluation.pipeline import (
     measure,
 )
 from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.evaluation.rules import corpus_of, leaks_of, rules_of_set
 from krag_eval.evaluation.sessions import (
     bind_sessions,
     choose_session_metrics,
@@ -39,7 +40,7 @@ from krag_eval.evaluation.sessions import (
 from krag_eval.evaluation.ties import TIES
 from krag_eval.matching.fronts import DOCUMENT_IDS, NO_LISTS, NOTHING_RETRIEVED_YET
 from krag_eval.matching.settings import ScoringSettings, check_key, make_settings
-from krag_eval.metrics import Metric
+from krag_eval.metrics import ALL_METRICS, LEAK_METRICS, Metric
 from krag_eval.metrics.hit_rate import hit_rate
 from krag_eval.metrics.judgments import CutOff, Judgments
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS, read_metrics
@@ -118,6 +119,7 @@ def evaluate_run(
         check_queries(questions.ids, run.rows, "run", "evalset")
         run = replace(run, rows={query: run.rows[query] for query in questions.ids if query in run.rows})
     doc_key = check_key("doc_key", doc_key) or DOC_KEY
+    corpus = corpus_of(settings, any(question.allowed for question in questions))
     checked = make_settings(**settings_at(level, doc_key, settings))
     check_callbacks(callbacks)
     if intervals is not False:
@@ -134,8 +136,9 @@ def evaluate_run(
         _check_recorded(run, rankings, checked.id_key)
     gold = questions.gold(level, doc_key)
     parts = [f"level:{level}"] if level == "document" else []
+    rules = rules_of_set(questions, checked, corpus)
     cut_offs, chosen = choose_metrics(asked.without(DOC_HIT), checked, k, of_run=True)
-    table = dict(chosen)
+    table = dict(chosen) | (leak_metrics() if metrics is None and rules is not None else {})
     if run.has_sessions:
         if metrics is not None or proxy:
             refuse_metrics_of_rankings(table, run.name, *[DOC_HIT] * (proxy or bool(wants_doc_hit)))
@@ -182,7 +185,9 @@ def evaluate_run(
     front = NOTHING_RETRIEVED_YET if run is NOTHING_YET else DOCUMENT_IDS if level == "document" else NO_LISTS
     elsewhere = None if DOC_HIT in table else _gold_elsewhere(questions, gold, level, rankings)
     try:
-        judged = match_and_judge(gold, rankings, checked, n_jobs=n_jobs, front=front, query_ids=questions.ids)
+        judged = match_and_judge(
+            gold, rankings, checked, n_jobs=n_jobs, front=front, query_ids=questions.ids, rules=rules
+        )
     except InvalidInputError:
         if elsewhere is None:
             raise
@@ -191,10 +196,14 @@ def evaluate_run(
         warn(*elsewhere)
     sessions = None
     if run.has_sessions or any(metric.reads_sessions for metric in table.values()):
-        sessions = judge_sessions(gold, [run.rows.get(query) for query in questions.ids], checked)
+        seen, hidden = (gold, []) if rules is None else rules.visible(gold)
+        sessions = judge_sessions(seen, [run.rows.get(query) for query in questions.ids], checked)
+        if rules is not None:
+            repeated = rules.repeated(np.diff(sessions.offsets).tolist())
+            judged = replace(judged, leaks=replace(leaks_of(sessions.batch, repeated, sessions.offsets), hidden=hidden))
         if run.has_sessions and metrics is None:
             cut_offs, chosen = choose_metrics(choose_session_metrics(sessions), checked, k, of_run=True)
-            table = dict(chosen)
+            table = dict(chosen) | (leak_metrics() if rules is not None else {})
         table = bind_sessions(table, sessions)
     return measure(
         judged,
@@ -282,6 +291,11 @@ def _judge_documents(questions: EvalSet, rankings: Sequence[Any], doc_key: IdKey
     if not any(gold) or all(id_at(document.metadata, doc_key) is None for document in _found(rankings)):
         return None
     return judge_batch(gold, rankings, make_settings(match_method="id", id_key=doc_key)).judgments
+
+
+def leak_metrics() -> dict[str, Metric]:
+    """Return the metrics that are added where something is forbidden."""
+    return {name: ALL_METRICS[name] for name in LEAK_METRICS}
 
 
 def _doc_hit(by_document: Judgments) -> Metric:

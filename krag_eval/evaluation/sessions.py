@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -16,6 +16,8 @@ from krag_eval.evaluation.pipeline import MetricsByName, columns_of, judge_batch
 from krag_eval.matching.settings import Settings
 from krag_eval.metrics import Metric
 from krag_eval.metrics.cut_offs import GivenCutOff
+from krag_eval.metrics.judgments import Judgments
+from krag_eval.metrics.leaks import Leaks
 from krag_eval.metrics.sessions import SessionJudgments
 
 SESSION_METRICS = (
@@ -111,8 +113,17 @@ def bind_sessions(metrics: Mapping[str, Metric], sessions: SessionJudgments) -> 
                     "or leave the metric out."
                 )
             metric = replace(metric, function=partial(metric.function, sessions=sessions))
+        elif metric.reads_leaks:
+            metric = replace(metric, function=partial(_within_searches, metric.function, sessions), reads_sessions=True)
         bound[name] = metric
     return bound
+
+
+def _within_searches(
+    function: Callable[..., FloatArray], sessions: SessionJudgments, judged: Judgments, k: GivenCutOff, *, leaks: Leaks
+) -> FloatArray:
+    """Return a metric of forbidden ranks with the cut-off, also a budget of tokens, in each search."""
+    return function(judged, sessions.ranks(k), leaks=leaks)
 
 
 def refuse_metrics_of_rankings(metrics: Mapping[str, Metric], name: str, *further: str) -> None:
@@ -121,7 +132,8 @@ def refuse_metrics_of_rankings(metrics: Mapping[str, Metric], name: str, *furthe
     Raises:
         InvalidInputError: There is one.
     """
-    of_rankings = [*(metric for metric in metrics if not metrics[metric].reads_sessions), *further]
+    of_sessions = {name for name, metric in metrics.items() if metric.reads_sessions or metric.reads_leaks}
+    of_rankings = [*(name for name in metrics if name not in of_sessions), *further]
     if of_rankings:
         raise InvalidInputError(
             f"The run {name!r:.60} has sessions of several searches, and {', '.join(of_rankings)} "

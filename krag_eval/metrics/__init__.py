@@ -17,6 +17,7 @@ from krag_eval.metrics.freshness import freshness, undated
 from krag_eval.metrics.hit_rate import hit_rate, hit_rate_all
 from krag_eval.metrics.incomplete_labels import bpref, hit_rate_upper, infap, judged, mrr_upper, precision_upper
 from krag_eval.metrics.iprec import iprec
+from krag_eval.metrics.leaks import first_leak, leak, leak_share
 from krag_eval.metrics.ndcg import ndcg
 from krag_eval.metrics.precision import precision
 from krag_eval.metrics.r_precision import r_precision
@@ -56,6 +57,7 @@ class Metric:
         reads_documents: Whether it is also given the documents, as `batch`.
         reads_matches: Whether it is also given `batch`, and what matches what as `matches`.
         reads_sessions: Whether it is also given what each search of a session found, as `sessions`.
+        reads_leaks: Whether it is also given which ranks are forbidden, as `leaks`.
         has_ideal: Whether it compares with an ideal ranking that `cut_ideal` cuts.
         companion: The metric that is always reported beside it, with the parameters that both take.
         cut_offs: The cut-offs at which it is asked for; None for all those of the evaluation.
@@ -73,6 +75,7 @@ class Metric:
     reads_documents: bool = False
     reads_matches: bool = False
     reads_sessions: bool = False
+    reads_leaks: bool = False
     has_ideal: bool = False
     companion: str | None = None
     cut_offs: tuple[Any, ...] | None = None
@@ -135,6 +138,9 @@ FURTHER_METRICS: dict[str, Metric] = {
         companion="undated",  # freshness leaves out documents without a date, and `undated` counts them
     ),
     "undated": Metric(undated, parameters={"now": str, "date_key": str}, reads_documents=True, lower_is_better=True),
+    "leak": Metric(leak, reads_leaks=True, lower_is_better=True),
+    "leak_share": Metric(leak_share, reads_leaks=True, lower_is_better=True),
+    "first_leak": Metric(first_leak, has_cut_off=False, reads_leaks=True, lower_is_better=True),
     "span_recall": Metric(span_recall, reads_documents=True),
     "span_precision": Metric(span_precision, reads_documents=True),
     "span_iou": Metric(span_iou, reads_documents=True),
@@ -156,4 +162,7 @@ FURTHER_METRICS: dict[str, Metric] = {
     "seen_not_cited": Metric(session_seen_not_cited, reads_sessions=True, lower_is_better=True),
     "n_searches": Metric(session_length, has_cut_off=False, reads_sessions=True, lower_is_better=True),
 }
+LEAK_METRICS = ("leak", "leak_share", "first_leak")
+"""What is computed beside the metrics by default, where a question forbids something."""
+
 ALL_METRICS = {**METRICS, **FURTHER_METRICS}

@@ -23,7 +23,7 @@ _OF_RUNS = frozenset({"query_id", "retrieved", RUN_HEADER})
 JOURNAL_VERSION = 1
 RUN_JOURNAL = JournalKind(RUN_HEADER, "run", JOURNAL_VERSION)
 _COLUMNS = (
-    *("id", "question", "gold_doc_ids", "gold_chunk_ids", "gold", "must_not"),
+    *("id", "question", "gold_doc_ids", "gold_chunk_ids", "gold", "must_not", "allowed", "asker"),
     *("answer", "type", "notes", "source", "metadata"),
     *("query_id", "retrieved", "error", "seconds"),
 )

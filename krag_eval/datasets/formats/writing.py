@@ -58,7 +58,7 @@ class Writing:
         """Yield each question with its gold at one level: chunks if the set has any, else source documents."""
         level = "chunk" if any(question.gold or question.gold_chunk_ids for question in evalset) else "document"
         for question in evalset:
-            self.lost["`must_not`"] += bool(question.must_not)
+            self.lost.update(f"`{name}`" for name in ("must_not", "allowed", "asker") if getattr(question, name))
             if level == "chunk" and question.gold_doc_ids:
                 self.lost["`gold_doc_ids`"] += 1
             if level == "document":
