@@ -27,9 +27,11 @@ from krag_eval.datasets.argument_order import gold_first
 from krag_eval.datasets.run import check_run
 from krag_eval.documents.tokenizers import as_tokenizer
 from krag_eval.evaluation.intervals import Clusters, intervals_of, labels_of, warn_of_shared_gold
+from krag_eval.evaluation.leaks import NOTHING_FORBIDDEN, describe_leaks
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.runs import evaluate_run
 from krag_eval.matching.settings import ScoringSettings, make_settings
+from krag_eval.metrics import LEAK_METRICS
 from krag_eval.metrics.alpha_ndcg import refuse_own_ideal
 from krag_eval.metrics.names import DefaultCutOffs, as_key, at_level, is_lower_better
 from krag_eval.statistics.bootstrap import bounds_of
@@ -64,6 +66,8 @@ class Check:
         status: What it comes to.
         found: What was found, in words.
         questions: If it is inconclusive, about how many questions would decide it; None where that is unknown.
+        leaks: Of a requirement on forbidden documents, what was retrieved and must not be: the first of them.
+        is_empty: Whether nothing was checked, because no question forbids anything; then the gate does not pass.
     """
 
     requirement: str
@@ -71,10 +75,13 @@ class Check:
     status: Status
     found: str
     questions: int | None = None
+    leaks: tuple[str, ...] = ()
+    is_empty: bool = False
 
-    def to_dict(self) -> dict[str, str | int | None]:
-        """Return the check as one flat dict."""
-        return plain_fields(self, *self.__slots__)
+    def to_dict(self) -> dict[str, Any]:
+        """Return the check as one flat dict; `leaks` are in it if there are some."""
+        names = ("requirement", "where", "status", "found", "questions", *["leaks"] * bool(self.leaks))
+        return plain_fields(self, *names)
 
 
 _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
@@ -149,7 +156,7 @@ class Demands:
 
 
 INCONCLUSIVE = ("report", "fail", "pass")
-_GATE_KEYS = ("require", "no_drop", "inconclusive", "cluster", "confidence", "nights", "seed")
+_GATE_KEYS = ("require", "never", "no_drop", "inconclusive", "cluster", "confidence", "nights", "seed")
 _SCORING_KEYS = ("level", "doc_key", "proxy")
 SCORING_KEYS = (*ScoringSettings.__annotations__, *_SCORING_KEYS)
 
@@ -269,7 +276,10 @@ def _demands(table: Mapping[str, Any], place: str, level: float | None) -> Deman
     if not isinstance(require, list):
         refuse("require", "a list of requirements", require, at=place)
     drops = _table(table.get("no_drop", {}), f"{place} no_drop")
-    parsed = map(Requirement.parse, require)
+    never = table.get("never", [])
+    if not isinstance(never, list) or not all(isinstance(key, str) for key in never):
+        refuse("never", 'a list of values that must be 0, such as ["leak@10"]', never, at=place)
+    parsed = [*map(Requirement.parse, require), *(Requirement.parse(f"{key} <= 0") for key in never)]
     sizes = {key: check_number(f"no_drop.{key}", size, least=0, most=1) for key, size in drops.items()}
     return Demands(
         require=tuple(replace(one, key=at_level(one.key, level)) for one in parsed),
@@ -282,7 +292,7 @@ def _slices(table: Mapping[str, Any], level: float | None) -> dict[tuple[str, st
     for name, values in table.items():
         for value, demands in _table(values, f"slices.{name}").items():
             place = f"[slices.{name}.{value}]"
-            _check_keys(_table(demands, place), ("require", "no_drop"), place)
+            _check_keys(_table(demands, place), ("require", "never", "no_drop"), place)
             slices[name, value] = _demands(demands, place, level)
     return slices
 
@@ -334,6 +344,8 @@ class GateReport:
     def status(self) -> Status:
         """`fail` where any check failed, else `inconclusive` where any is and the policy reports that, else `pass`."""
         found = {check.status for check in self.checks}
+        if Status.FAIL not in found and any(check.is_empty for check in self.checks):
+            return Status.INCONCLUSIVE
         if Status.FAIL in found or (Status.INCONCLUSIVE in found and self.inconclusive == "fail"):
             return Status.FAIL
         if Status.INCONCLUSIVE in found and self.inconclusive == "report":
@@ -358,8 +370,9 @@ class GateReport:
     def to_markdown(self) -> str:
         """Return a Markdown summary for a comment on a pull request."""
         against = f", compared with {as_code(self.baseline)}" if self.baseline else ""
+        first = next((leak for check in self.checks if check.status is Status.FAIL for leak in check.leaks), None)
         lines = [
-            f"### Retrieval gate: {str(self.status).upper()}",
+            f"### Retrieval gate: {str(self.status).upper()}" + (f", leaked: {as_code(first)}" if first else ""),
             "",
             f"{as_code(self.run)} on {self.n_queries} questions{against}.",
             "",
@@ -369,7 +382,8 @@ class GateReport:
         marks = {Status.PASS: "✅ pass", Status.FAIL: "❌ fail", Status.INCONCLUSIVE: "❔ inconclusive"}
         for check in self.sorted_checks():
             where = "all" if check.where is None else as_code(check.where)
-            lines.append(f"| {marks[check.status]} | {as_code(check.requirement)} | {where} | {check.found} |")
+            found = "<br>".join([check.found, *map(as_code, check.leaks)])
+            lines.append(f"| {marks[check.status]} | {as_code(check.requirement)} | {where} | {found} |")
         return "\n".join([*lines, "", f"<sub>{as_code(self.signature)}</sub>", ""])
 
 
@@ -692,11 +706,17 @@ def _claim(
     key, is_figure = requirement.key, requirement.key in figures
     refuse_own_ideal(key, result.signature)
     value = figures[key] if is_figure else result[key]
+    is_leak = _base(key) in LEAK_METRICS
+    if value is None and is_leak:
+        found = f"{key} is undefined: {NOTHING_FORBIDDEN}"
+        return Check(requirement.text, where, Status.INCONCLUSIVE, found, is_empty=True)
     if value is None:
         return Check(requirement.text, where, Status.INCONCLUSIVE, f"{key} is undefined: no query has a value")
     found = f"{key} = {format_value(value)}"
     if is_figure and requirement.end in ("lower", "upper"):
         raise InvalidInputError(f"{key!r} has no interval. Write {key} {requirement.sign} {requirement.bound:g}.")
+    if is_leak and value is not None and (requirement.end == "observed" or requirement.bound == 0):
+        return _of_leaks(result, requirement, where, value)
     if is_figure or requirement.end == "observed":
         status = Status.PASS if requirement.holds(value) else Status.FAIL
         return Check(requirement.text, where, status, f"{found}, a plain bound without statistics")
@@ -718,6 +738,24 @@ def _claim(
         return (low, high) if is_exact else stretched((low, high), value, n_units, tail)
 
     return _Claim(requirement, where, found, value, values, interval, bounds_of(values), labels=labels)
+
+
+def _base(key: str) -> str:
+    return key.partition("@")[0]
+
+
+def _of_leaks(result: EvaluationResult, requirement: Requirement, where: str | None, value: float) -> Check:
+    """Return what a plain bound on forbidden documents comes to: a statement about these questions alone."""
+    cut_off = requirement.key.partition("@")[2]
+    review = result.leaks(int(cut_off) if cut_off.isdecimal() else None)
+    status = Status.PASS if requirement.holds(value) else Status.FAIL
+    said = describe_leaks(review.n_leaking, review.n_defined, review.k)
+    found = f"{requirement.key} = {format_value(value)}: {said}; a statement about these questions alone"
+    named = tuple(map(str, review.rows[:_MOST_LEAKS])) if status is Status.FAIL else ()
+    return Check(requirement.text, where, status, found, leaks=named)
+
+
+_MOST_LEAKS = 5
 
 
 def assert_retrieval(
@@ -759,9 +797,12 @@ def assert_retrieval(
     checks = _decide(_claims(result, parsed, labels=labels), confidence)
     missed = [(check, one) for check, one in zip(checks, parsed, strict=True) if check.status != Status.PASS]
     if missed:
+        leaked = next((leak for check, _ in missed for leak in check.leaks), None)
         lines = [f"{len(missed)} of {len(checks)} requirements not met on {result.n_queries} queries:"]
+        lines[:0] = [f"leaked: {leaked}"] if leaked else []
         lines += [f"  {check.status}: {check.requirement} ({check.found})" for check, _ in missed]
-        for _, requirement in missed:
+        for check, requirement in missed:
+            lines += [f"  {leak}" for leak in check.leaks]
             if failing := missed_by(result, requirement):
                 named = name_questions(result, failing)
                 lines.append(f"  {number_of(len(failing), 'query')} with {requirement.key} out of bounds: {named}")

@@ -72,4 +72,6 @@ def _print(report: GateReport, demands: Policy) -> None:
         out.print()
         print_indented(f"{check.status}: {check.requirement}", 0, _COLOURS[check.status])
         print_indented(f"{check.where or 'all questions'}: {check.found}", 4, "dim")
+        for leak in check.leaks:
+            print_indented(leak, 4)
     out.print(f"\n{report.signature}", style="dim", soft_wrap=True)

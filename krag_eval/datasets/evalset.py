@@ -13,7 +13,8 @@ from krag_eval._utils.objects import cached_property
 from krag_eval._utils.serialization import data_frame
 from krag_eval.datasets.by_query import by_query, is_table, judged_documents
 from krag_eval.datasets.frames import rows_of_frame
-from krag_eval.datasets.question import DOC_KEY, GOLD, Question, check_new, of_other_names
+from krag_eval.datasets.question import DOC_KEY, GOLD, RULES, Question, check_new, of_other_names, without_gold
+from krag_eval.datasets.rules import with_rules
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import OWN_ID, IdKey, as_id, looks_like_id, reader_of, split_pair
 
@@ -32,6 +33,8 @@ class EvalSet(Sequence[Question]):
             is a text; in pairs it is also an id if it is one word, and the method of matching decides. Questions
             without ids are numbered from 0.
         name: The name of the set in tables and reports.
+        askers: What each asker may see, as for `forbidding`.
+        supersedes: Which documents are outdated, as for `forbidding`.
 
     Attributes:
         n_rejected: How many bad lines of its file `read_evalset` skipped.
@@ -44,7 +47,14 @@ class EvalSet(Sequence[Question]):
     (('c7',), [[Document(id='c7', text=None, grade=None, score=None, metadata={})]])
     """
 
-    def __init__(self, questions: object, *, name: str | None = None) -> None:
+    def __init__(
+        self,
+        questions: object,
+        *,
+        name: str | None = None,
+        askers: Mapping[str, Mapping[str, Any]] | None = None,
+        supersedes: Mapping[str, object] | None = None,
+    ) -> None:
         self.name = name
         self.n_rejected = 0
         self._by_id: dict[str, Question] = {}
@@ -52,6 +62,8 @@ class EvalSet(Sequence[Question]):
             question = _as_question(given, f"question {number}")
             check_new(question.id, self._by_id, f"question {number}: the id")
             self._by_id[question.id] = question
+        if askers is not None or supersedes is not None:
+            self._by_id = {one.id: one for one in with_rules(self._by_id.values(), askers=askers, supersedes=supersedes)}
         self._rows = tuple(self._by_id.values())
 
     def __len__(self) -> int:
@@ -119,6 +131,35 @@ class EvalSet(Sequence[Question]):
             if (keep is None or keep(question)) and all(question.value(name) == value for name, value in values.items())
         ]
         return EvalSet(kept, name=self.name)
+
+    def forbidding(
+        self,
+        *,
+        askers: Mapping[str, Mapping[str, Any]] | None = None,
+        supersedes: Mapping[str, object] | None = None,
+        versions: tuple[str, str] | None = None,
+        corpus: Iterable[object] | None = None,
+    ) -> EvalSet:
+        """Return the set with what must not be retrieved written into its questions.
+
+        Args:
+            askers: For each asker what they may see, as `allowed` of a question; it is that of all questions with this
+                `asker` that have no `allowed` themselves. An empty mapping allows everything.
+            supersedes: For each document the ids of the versions that it replaced. For a question whose gold it is,
+                these and all before them are forbidden.
+            versions: The key of the metadata that all versions of a document share, and the key of the version, a
+                number, a date or a string that sorts: documents of `corpus` that are older than gold are forbidden.
+            corpus: The documents or chunks, each with an id. With it, all chunks of an outdated document are forbidden.
+
+        Raises:
+            InvalidInputError: An asker is not known, `supersedes` is circular, or versions have no order.
+
+        >>> evalset = EvalSet([{"id": 1, "gold_chunk_ids": ["price-2026"]}])
+        >>> evalset.forbidding(supersedes={"price-2026": ["price-2025"]})[0].must_not[0].metadata
+        {'reason': 'superseded by price-2026'}
+        """
+        asked = {"askers": askers, "supersedes": supersedes, "versions": versions, "corpus": corpus}
+        return EvalSet(with_rules(self, **asked), name=self.name)  # type: ignore[arg-type] # as above
 
     @cached_property
     def fingerprint(self) -> str:
@@ -250,8 +291,8 @@ def _as_question(given: object, place: str) -> Question:
         raise InvalidInputError(
             f"{place}: {describe_type(given)} is not a question. Give a Question, a mapping, or (question, gold)."
         )
-    if not {*GOLD, "must_not"} & given.keys() and (hint := of_other_names(given)):
-        said = f"{place}: has no gold under a name that this call knows. `evalset_from_rows` reads other names."
-        raise InvalidInputError(said, *hint)
+    if given and not {*GOLD, *RULES} & given.keys():
+        named = " `evalset_from_rows` takes `columns`." if of_other_names(given) else ""
+        raise InvalidInputError(f"{place}: ", *without_gold(given), named)
     with errors_at(place):
         return Question.from_dict({name: as_gold(value) if name in GOLD else value for name, value in given.items()})

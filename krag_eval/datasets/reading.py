@@ -79,7 +79,7 @@ def read_evalset(
         if not questions:
             raise InvalidInputError(f"{path}: holds no question. An evaluation set needs at least one.")
     name = beir.root_of(os.fspath(path)).name if beir.is_beir(os.fspath(path)) else stem(path)
-    evalset = EvalSet(questions.values(), name=name)
+    evalset = EvalSet(questions.values(), name=name, **source.set_rules)
     evalset = evalset if queries is None else fill_in(evalset, queries, encoding)
     again = [text for text, n in Counter(evalset.texts).items() if n > 1 and text.strip()] if source.is_numbered else []
     if again:

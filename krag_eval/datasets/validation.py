@@ -231,7 +231,7 @@ def _mark(question: Question) -> str | None:
 
 def _check_mark(entry: Entry) -> Iterator[Finding]:
     question, mark = entry.question, _mark(entry.question)
-    if question.is_negative and mark is None:
+    if question.is_negative and mark is None and not question.must_not and not question.allowed:
         type_ = "" if question.type is None else f", and its type is {question.type!r}"
         gold = "only gold of grade 0 or less, which is not relevant" if question.gold else "no gold"
         message = f'{question.id!r} has {gold}{type_}. If it has no answer, say so with "type": "negative".'

@@ -35,7 +35,8 @@ from krag_eval.matching.settings import (
     TokenizerType,
     make_settings,
 )
-from krag_eval.metrics import METRICS
+from krag_eval.evaluation.rules import rules_of_lists
+from krag_eval.metrics import ALL_METRICS
 from krag_eval.metrics.aggregation import CountState, key_of
 from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs, ranks_within
 from krag_eval.metrics.names import AskedMetrics, at_level
@@ -49,6 +50,8 @@ class EvaluatorSettings(FurtherSettings, total=False):
 
     callbacks: Sequence[EvaluationCallback]
     raise_errors: bool
+    must_not: object
+    allowed: object
 
 
 class CommonEvaluatorSettings(CommonSettings, total=False):
@@ -56,6 +59,8 @@ class CommonEvaluatorSettings(CommonSettings, total=False):
 
     callbacks: Sequence[EvaluationCallback]
     raise_errors: bool
+    must_not: object
+    allowed: object
 
 
 Values = dict[str, float | None]
@@ -70,6 +75,7 @@ KRAG_METRICS = {
     "ndcg": "NDCG",
 }
 """With the titles that krag prints."""
+_LEAK_TITLES = {"leak": "Leak", "leak_share": "Leak Share", "first_leak": "First Leak"}
 
 
 def evaluate_all(
@@ -81,6 +87,8 @@ def evaluate_all(
     matching_criteria: str = MatchingCriteria.ALL,
     callbacks: Sequence[EvaluationCallback] = (),
     raise_errors: bool = False,
+    must_not: object = None,
+    allowed: object = None,
     **settings: Unpack[TextSettings],
 ) -> Values:
     """Score hit rate, MRR, recall, precision, F1, MAP and nDCG at one cut-off, as a dict.
@@ -93,11 +101,13 @@ def evaluate_all(
         matching_criteria: When a query is a hit: `"all"` of its gold documents are found, or `"partial"`.
         callbacks: Callbacks that receive the scores.
         raise_errors: Raise errors of callbacks instead of collecting them.
+        must_not: The documents that must not be retrieved for each query, a list of lists; as for `evaluate`.
+        allowed: What whoever asks may see, for each query; as for `evaluate`.
         **settings: The scoring settings that `evaluate` takes, such as `match_method`, `threshold`, `tokenizer`.
 
     Returns:
         `hit_rate`, `mrr`, `micro_recall`, `macro_recall`, `micro_precision`, `macro_precision`, `micro_f1`,
-        `macro_f1`, `map`, `ndcg`. A key is never missing; a value is None where it is undefined for every query.
+        `macro_f1`, `map`, `ndcg`; with `must_not` or `allowed` also `leak`, `leak_share`, `first_leak`. A key is never missing; a value is None where it is undefined for every query.
 
     Raises:
         InvalidInputError: An argument or a document cannot be used; the message says which.
@@ -113,6 +123,8 @@ def evaluate_all(
         matching_criteria=matching_criteria,
         callbacks=callbacks,
         raise_errors=raise_errors,
+        must_not=must_not,
+        allowed=allowed,
         **settings,
     ).evaluate_all(k)
 
@@ -131,6 +143,8 @@ class OfflineRetrievalEvaluators:
         tokenizer: A name, a `TokenizerType`, an object with `tokenize(text)`, or a function.
         callbacks: Callbacks that receive the scores; each call below is an evaluation of its own.
         raise_errors: Raise errors of callbacks instead of collecting them.
+        must_not: The documents that must not be retrieved for each query; as for `evaluate`.
+        allowed: What whoever asks may see, for each query; as for `evaluate`.
         **settings: Further scoring settings that `evaluate` takes.
 
     Attributes:
@@ -159,6 +173,8 @@ class OfflineRetrievalEvaluators:
         tokenizer: Any = "words",
         callbacks: Sequence[EvaluationCallback] = (),
         raise_errors: bool = False,
+        must_not: object = None,
+        allowed: object = None,
         **settings: Unpack[FurtherSettings],
     ) -> None:
         self.averaging_method: str
@@ -169,14 +185,21 @@ class OfflineRetrievalEvaluators:
         check_callbacks(callbacks)
         self._settings = make_settings(match_method=match_method, threshold=threshold, tokenizer=tokenizer, **settings)
         self._docs = actual_docs, predicted_docs
-        self._judged: Judged | None = match_and_judge(actual_docs, predicted_docs, self._settings, front=self._front)
+        self._rules = must_not, allowed
+        self._judged: Judged | None = self._match()
 
     @property
     def judged(self) -> Judged:
         """The input, matched and judged."""
         if self._judged is None:
-            self._judged = match_and_judge(*self._docs, self._settings, front=self._front)
+            self._judged = self._match()
         return self._judged
+
+    def _match(self) -> Judged:
+        gold, retrieved = self._docs
+        # Without a list of lists, matching says what is wrong with it.
+        rules = rules_of_lists(*self._rules, gold, self._settings) if isinstance(gold, Sequence) else None
+        return match_and_judge(gold, retrieved, self._settings, front=self._front, rules=rules)
 
     @property
     def actual_docs(self) -> Any:
@@ -238,20 +261,24 @@ class OfflineRetrievalEvaluators:
 
     def evaluate_all(self, k: int | None = None) -> Values:
         """Return all of the above in one dict."""
-        return self._values(tuple(KRAG_METRICS), k)
+        return self._values(tuple(self._titles), k)
+
+    @property
+    def _titles(self) -> Mapping[str, str]:
+        return KRAG_METRICS if self.judged.leaks is None else KRAG_METRICS | _LEAK_TITLES
 
     def get_metrics_by_averaging_method(self, k: int | None = None) -> str:
         """Return all of the above as text, one line per metric."""
         values = self.evaluate_all(k)
         of_metric = {
             name: {key: value for key, value in values.items() if key in (name, f"micro_{name}", f"macro_{name}")}
-            for name in KRAG_METRICS
+            for name in self._titles
         }
-        return "\n".join(f"{title} @{k}: {of_metric[name]}" for name, title in KRAG_METRICS.items())
+        return "\n".join(f"{title} @{k}: {of_metric[name]}" for name, title in self._titles.items())
 
     def result(self, k: int | Sequence[int | None] | None = None) -> EvaluationResult:
         """Return the full result, with rows by query, `explain` and the signature; no callbacks are called."""
-        cut_offs, table = choose_metrics(None, self.judged.batch.settings, k)
+        cut_offs, table = choose_metrics(None, self.judged.batch.settings, k, with_leaks=self.judged.leaks is not None)
         return measure(self.judged, cut_offs, table, criteria=MatchingCriteria.PARTIAL)
 
     def visualize_results(self, k: int | None = None) -> Figure:
@@ -282,13 +309,13 @@ class OfflineRetrievalEvaluators:
         ).tally
         level = settings.relevance_level
         if level is None:
-            return {name: tally.value(key_of(key, cut_off)) for name, key in keys.items()}
+            return {name: tally.value(_key_at(key, cut_off)) for name, key in keys.items()}
         counts, ranks = CountState(), ranks_within((cut_off,), self.judged.batch)[cut_off]
         counts.add(self.judged.judgments.at_level(level), ranks, settings.precision_denominator)
         return {
             name: getattr(counts, key.removeprefix("micro_"))
             if key.startswith("micro_")
-            else tally.value(key_of(at_level(key, level), cut_off))
+            else tally.value(_key_at(at_level(key, level), cut_off))
             for name, key in keys.items()
         }
 
@@ -429,7 +456,14 @@ class RAGEvaluator:
         self._evaluator: OfflineRetrievalEvaluators | None = None
 
     def evaluate_all(
-        self, actual_docs: object, predicted_docs: object, k: int | None = None, visualize: bool = False
+        self,
+        actual_docs: object,
+        predicted_docs: object,
+        k: int | None = None,
+        visualize: bool = False,
+        *,
+        must_not: object = None,
+        allowed: object = None,
     ) -> Values:
         """Score these documents; earlier ones are forgotten.
 
@@ -438,8 +472,10 @@ class RAGEvaluator:
             predicted_docs: The retrieved documents of each query, best first.
             k: The cut-off, at least 1; None scores all ranks.
             visualize: Also draw the chart of `visualize_results` and show it in a notebook.
+            must_not: The documents that must not be retrieved for each query; as for `evaluate`.
+            allowed: What whoever asks may see, for each query; as for `evaluate`.
         """
-        self._evaluator = self._make(actual_docs, predicted_docs)
+        self._evaluator = self._make(actual_docs, predicted_docs, must_not=must_not, allowed=allowed)
         values = self._evaluator.evaluate_all(k)
         if visualize:
             from krag_eval.evaluation.charts import show
@@ -462,7 +498,7 @@ def krag_keys(names: Iterable[str], averaging: AveragingMethod, criteria: Matchi
     """Return krag's keys of some metrics with ours, both without a cut-off."""
     keys: dict[str, str] = {}
     for name in names:
-        if not METRICS[name].has_micro:
+        if not ALL_METRICS[name].has_micro:
             keys[name] = "hit_rate_all" if name == "hit_rate" and criteria == MatchingCriteria.ALL else name
             continue
         if averaging != AveragingMethod.MACRO:
@@ -470,6 +506,10 @@ def krag_keys(names: Iterable[str], averaging: AveragingMethod, criteria: Matchi
         if averaging != AveragingMethod.MICRO:
             keys[f"macro_{name}"] = name
     return keys
+
+
+def _key_at(key: str, cut_off: GivenCutOff) -> str:
+    return key if key == "first_leak" else key_of(key, cut_off)
 
 
 def _check_one_cut_off(k: object) -> GivenCutOff:

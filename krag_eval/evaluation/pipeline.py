@@ -20,7 +20,7 @@ from krag_eval.documents.columns import Side
 from krag_eval.documents.readers import nfc
 from krag_eval.evaluation.detail import Detail
 from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.evaluation.rules import leaks_of
+from krag_eval.evaluation.rules import check_keys, leaks_of, say_hidden
 from krag_eval.evaluation.row_checks import warn_of_own_documents, warn_of_whole_corpus
 from krag_eval.evaluation.ties import bounds_of, reordered, tied_orders, warn_of_ties
 from krag_eval.matching import Batch, Matches, find_matches
@@ -97,6 +97,9 @@ def match_and_judge(
     except InvalidInputError as error:
         sides = (judged.batch.actual, judged.batch.predicted) if settings.uses_texts and not bare_ids else ()
         raise InvalidInputError(*error.args, *(side.possible_texts() for side in sides)) from None
+    if rules is not None and judged.leaks is not None:
+        check_keys(judged.batch.predicted, rules)
+        say_hidden(judged.leaks.hidden)
     if settings.uses_ids and counts.matched:
         spelling = SpellingWatch()
         spelling.add(judged.batch, judged.matches)

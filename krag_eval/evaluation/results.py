@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from krag_eval.evaluation.groups import GroupedResults
+    from krag_eval.evaluation.leaks import LeakReview
     from krag_eval.evaluation.misses import QueryReview
     from krag_eval.metrics.aggregation import Distributions
 
@@ -190,6 +191,22 @@ class EvaluationResult(Tabular, ComparedByFields):
 
         return misses(self, k, doc_key=doc_key)
 
+    def leaks(self, k: int | None = None) -> LeakReview:
+        """Return every document that was retrieved and must not be, with the reason.
+
+        Args:
+            k: The cut-off; by default the largest of the result, or all ranks if these were scored.
+
+        Returns:
+            The leaks; print them, go through them, or call `to_dicts()`, `to_pandas()` or `matrix("asker", "tenant")`.
+
+        Raises:
+            InvalidInputError: The result was streamed and kept no queries.
+        """
+        from krag_eval.evaluation.leaks import review_leaks
+
+        return review_leaks(self, k)
+
     def worst(self, n: int = 10, metric: str | None = None, *, doc_key: IdKey = "doc_id") -> QueryReview:
         """Return the n queries with the worst value of a metric, the worst first.
 
@@ -324,7 +341,14 @@ def missing_queries(result: EvaluationResult) -> str | None:
 
 def _describe(result: EvaluationResult) -> str:
     """Return the values, what they leave out, what to look at next, and the signature."""
-    lines = [f"EvaluationResult of {number_of(result.n_queries, 'query')}", *_table(result)]
+    lines = [f"EvaluationResult of {number_of(result.n_queries, 'query')}"]
+    if result.detail is not None and result.detail.leaks is not None:
+        from krag_eval.evaluation.leaks import describe_leaks
+
+        leaks = result.leaks()
+        said = describe_leaks(leaks.n_leaking, leaks.n_defined, leaks.k)
+        lines.append(f"  {said}{': .leaks() lists them' if leaks.n_leaking else ''}")
+    lines += _table(result)
     if result.no_answer.n_queries:
         without_gold = number_of(result.no_answer.n_queries, "query")
         lines.append(f"  {without_gold} without gold documents: left out of every value above")

@@ -25,6 +25,7 @@ from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import IdKey, as_id, fields_of, id_at, nfc
 from krag_eval.matching import Batch
 from krag_eval.matching.forbidden import Metadata, Rules, check_gold, find_forbidden
+from krag_eval.matching.id_batch import IdBatch
 from krag_eval.matching.settings import ScoringSettings, Settings
 from krag_eval.metrics.leaks import Leaks
 
@@ -118,8 +119,15 @@ def leaks_of(batch: Batch, rules: Rules, offsets: Sequence[int] | None = None) -
         place=place,
         rank=rank,
         reasons=found.reasons,
+        documents=[_shown(batch, position) for position in found.positions.tolist()],
         n_unknown=found.n_unknown,
     )
+
+
+def _shown(batch: Batch, position: int) -> Document:
+    id_ = batch.predicted.ids[position]
+    document = Document(id=id_) if isinstance(batch, IdBatch) else as_document(batch.predicted.documents[position])
+    return document if id_ is None else replace(document, id=id_)
 
 
 def check_keys(side: Side, rules: Rules) -> None:

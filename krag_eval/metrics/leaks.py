@@ -9,6 +9,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.objects import ComparedByFields
+from krag_eval.documents.document import Document
 from krag_eval.metrics.judgments import CutOff, Judgments, within
 
 
@@ -23,6 +24,7 @@ class Leaks(ComparedByFields):
         place: The list of each forbidden rank, rising.
         rank: Each forbidden rank in its list, from 1.
         reasons: Why each of them is forbidden.
+        documents: The document at each of them.
         n_unknown: How many retrieved documents say nothing about a key that `allowed` looks at.
         hidden: The query of each gold document that whoever asks may not see, and why.
     """
@@ -33,8 +35,14 @@ class Leaks(ComparedByFields):
     place: IntArray
     rank: IntArray
     reasons: Sequence[str]
+    documents: Sequence[Document] = ()
     n_unknown: int = 0
     hidden: Sequence[tuple[int, str]] = ()
+
+    @property
+    def first_lists(self) -> IntArray:
+        """The number of the first list of each query; shape (n_queries,)."""
+        return np.searchsorted(self.list_query, np.arange(len(self.is_defined)))
 
     def counts(self, k: CutOff) -> IntArray:
         """Return how many ranks are forbidden within `k`, of each list; shape (n_queries,)."""
@@ -57,7 +65,7 @@ def leak(judged: Judgments, k: CutOff = None, *, leaks: Leaks) -> FloatArray:  #
 
         leak@k = 1 if a rank within k is forbidden, else 0
 
-    Shape: (n_queries,), float64. Range: 0 or 1, lower is better. NaN where nothing is forbidden for a query.
+    Shape: (n_queries,), float64. Range: 0 or 1, lower is better. NaN where a query has nothing forbidden.
 
     Args:
         judged: Not used: whether a query has gold plays no part.
@@ -78,7 +86,7 @@ def leak_share(judged: Judgments, k: CutOff = None, *, leaks: Leaks) -> FloatArr
 
         leak_share@k = forbidden ranks within k / min(k, number retrieved)
 
-    Shape: (n_queries,), float64. Range: 0 to 1, lower is better. NaN where nothing is forbidden for a query.
+    Shape: (n_queries,), float64. Range: 0 to 1, lower is better. NaN where a query has nothing forbidden.
 
     Args:
         judged: Not used.
@@ -101,7 +109,7 @@ def first_leak(judged: Judgments, k: CutOff = None, *, leaks: Leaks) -> FloatArr
 
         first_leak = 1 / first forbidden rank
 
-    Shape: (n_queries,), float64. Range: 0 to 1, lower is better. NaN where nothing is forbidden for a query.
+    Shape: (n_queries,), float64. Range: 0 to 1, lower is better. NaN where a query has nothing forbidden.
 
     Args:
         judged: Not used.

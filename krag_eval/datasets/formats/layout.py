@@ -18,12 +18,13 @@ from krag_eval.datasets.field_roles import meanings, no_column, suggestion
 from krag_eval.datasets.formats import tables
 from krag_eval.datasets.formats.nested import value_at
 from krag_eval.datasets.formats.writing import FIELDS, numbered
-from krag_eval.datasets.question import GOLD, alternatives_in, without_gold
+from krag_eval.datasets.question import GOLD, RULES, alternatives_in, without_gold
+from krag_eval.documents.access import IF_MISSING
 from krag_eval.documents.readers import as_id, id_at, listed_id
 
 # The fields that `columns` may name, by what is read.
 FIELDS_OF = {
-    "evalset": ("id", "question", "gold", "gold_texts", *GOLD[1:], "must_not", *FIELDS[1:]),
+    "evalset": ("id", "question", "gold", "gold_texts", *GOLD[1:], "must_not", "allowed", "asker", *FIELDS[1:]),
     "run": ("query_id", "id", "question", "retrieved", "retrieved_ids", "retrieved_texts", "error", "seconds"),
     "corpus": ("id", "text", "title", "doc_id", "chunk_id"),
 }
@@ -46,12 +47,16 @@ _EMPTY_IS_NONE = (
     ("retrieved_contexts", "retrieved_context_ids"),
 )
 SQUAD_COLUMNS = frozenset({"question", "context"})
-_MAIN = {"evalset": {*GOLD, "must_not"}, "run": {"retrieved", "searches", "stages", "error"}}
+_MAIN = {"evalset": {*GOLD, *RULES}, "run": {"retrieved", "searches", "stages", "error"}}
 _OF_OTHERS = {"evalset": {*_RETRIEVED}, "run": {*GOLD, "gold_texts"}, "corpus": {*_RETRIEVED, *GOLD}}
 _READ = {*_RETRIEVED, *GOLD, "gold_texts", *tables.IDS, *tables.LISTS, *tables.MAPPINGS, *tables.NUMBERS}
 _MOST_DIGITS = 4  # of the number of a column
 _WORD = re.compile(r"[!-~]{1,80}")
 _LIKE_AN_ID = re.compile(r"(?=.*[0-9_./:#-])[!-~]{1,80}")
+
+# Columns that say what must not be retrieved.
+_FORBIDDEN_IDS, _ALLOWED = "must_not_ids", "allowed_"
+_BETWEEN_VALUES = re.compile(r"[,;|]")
 
 Columns = str | tuple[str, ...]
 
@@ -137,7 +142,8 @@ class Layout:
         groups = [[name for name in group if name in left] for group in _EMPTY_IS_NONE]
         self.groups = [group for group in groups if group]
         self.is_squad = left >= SQUAD_COLUMNS and not left & {*GOLD, "gold_texts"}
-        has_gold = self.is_squad or left & {*GOLD, "gold_texts", "must_not"}
+        self._rules = [name for name in left if is_table and kind == "evalset" and _is_rule(name)]
+        has_gold = self.is_squad or left & {*GOLD, *RULES, "gold_texts"} or self._rules
         self.lacks_gold = kind == "evalset" and is_table and not has_gold
         self._numbers = itertools.count()
         self._ids: dict[str, str | None] | None = None
@@ -147,7 +153,7 @@ class Layout:
     @property
     def is_plain(self) -> bool:
         """Whether every row is as it should be."""
-        return not self.places and not self.makes_ids and self._separator is None
+        return not self.places and not self.makes_ids and not self._rules and self._separator is None
 
     def shaped(self, place: str, given: Mapping[str, Any], *, is_text: bool, is_counting_lost: bool) -> dict[str, Any]:
         """Return a row by its fields, with an id.
@@ -165,6 +171,8 @@ class Layout:
         if self.lacks_gold:
             raise InvalidInputError(*without_gold({**dict.fromkeys(self.names), **given}, self.columns)).at(place)
         row = self._renamed(place, given) if self.places else dict(given)
+        if self._rules:
+            row = self._with_rules(row)
         if is_text:
             for name in row.keys() & _READ:
                 row[name] = self._cell(name, row[name], place)
@@ -210,6 +218,24 @@ class Layout:
             if values:
                 renamed[name] = values[0] if isinstance(columns, str) else values
         return renamed
+
+    def _with_rules(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row with `must_not_ids` as `must_not`, and with columns such as `allowed_tenant` as `allowed`."""
+        row = {name: value for name, value in given.items() if name not in self._rules}
+        allowed: dict[str, Any] = {}
+        for name in self._rules:
+            value = given.get(name)
+            if value in (None, ""):
+                continue
+            if name == _FORBIDDEN_IDS:
+                row.setdefault("must_not", value)
+            elif name == IF_MISSING:
+                allowed[name] = str(value).strip().lower() in ("true", "yes", "1")
+            elif isinstance(value, str) and value.lstrip()[:1] not in ("<", ">"):
+                allowed[name.removeprefix(_ALLOWED)] = [one.strip() for one in _BETWEEN_VALUES.split(value)]
+            else:
+                allowed[name.removeprefix(_ALLOWED)] = value
+        return row | ({"allowed": allowed} if allowed.keys() - {IF_MISSING} else {})
 
     def tell(self) -> None:
         """Warn once of cells that stand for nothing where ids are expected."""
@@ -295,7 +321,7 @@ class Layout:
         return self._reading
 
     def _complete_gold(self, row: dict[str, Any], *, is_text: bool) -> None:
-        for name in (*GOLD, "must_not"):
+        for name in (*GOLD, RULES[0]):
             value = row.get(name)
             if name == "gold" and isinstance(value, Mapping) and value and are_numbers(value.values()):
                 row[name] = [{"id": doc_id, "grade": grade} for doc_id, grade in value.items()]
@@ -338,6 +364,10 @@ class Layout:
             f"{place}: the question {key!r:.60} {problem if key else 'is empty'}. Where a run has no ids, its rows "
             "belong to the questions with the same text: correct it, or give both files a column of ids."
         )
+
+
+def _is_rule(name: str) -> bool:
+    return name == _FORBIDDEN_IDS or (name.startswith(_ALLOWED) and name != _ALLOWED)
 
 
 def _is_retrieval_gt(column: Columns | None) -> bool:

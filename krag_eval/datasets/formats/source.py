@@ -242,6 +242,13 @@ class Source:
         return parse_jsonl(self.lines(), self.path, rejects=rejects)
 
     @property
+    def set_rules(self) -> dict[str, Any]:
+        """What an object of JSON or YAML says beside its rows about the whole set: `askers` and `supersedes`."""
+        whole = self.document if self.container in ("json", "yaml") and not self.is_cut else None
+        names = ("askers", "supersedes")
+        return {name: whole[name] for name in names if name in whole} if isinstance(whole, Mapping) else {}
+
+    @property
     def is_table(self) -> bool:
         """Whether its rows are texts in cells."""
         return self.container in ("csv", "tsv", "xlsx")

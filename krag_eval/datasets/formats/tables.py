@@ -25,7 +25,7 @@ IDS = frozenset(
     {"gold_doc_ids", "gold_chunk_ids", "must_not", "reference_context_ids", "retrieved_context_ids", "retrieved_ids"}
 )
 LISTS = frozenset({"gold", "retrieved", "reference_contexts", "retrieved_contexts"})
-MAPPINGS = frozenset({"metadata"})
+MAPPINGS = frozenset({"metadata", "allowed"})
 NUMBERS = frozenset({"seconds"})
 
 # What a spreadsheet takes for a formula, in the East also in its wide form; also with a guard of ours before it.

@@ -1,0 +1,124 @@
+"""What a whole set says about what must not be retrieved: who may see what, and which documents are outdated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from krag_eval._utils.errors import Argument, InvalidInputError, did_you_mean, errors_at, refuse
+from krag_eval.datasets.question import Question, alternatives_in
+from krag_eval.documents.access import Allowed
+from krag_eval.documents.document import DOC_KEY, Document, as_document
+from krag_eval.documents.readers import as_id, id_at
+
+Older = Mapping[str, Sequence[tuple[str, str]]]
+"""For an id the ids of older versions, each with the id of the document that superseded it."""
+
+
+def with_rules(
+    questions: Iterable[Question],
+    *,
+    askers: Mapping[str, Mapping[str, Any]] | None = None,
+    supersedes: Mapping[str, object] | None = None,
+    versions: tuple[str, str] | None = None,
+    corpus: Iterable[object] | None = None,
+) -> list[Question]:
+    """Return questions that say themselves what must not be retrieved for them; see `EvalSet.forbidding`."""
+    documents = [as_document(one) for one in corpus or ()]
+    if versions is not None and not documents:
+        raise InvalidInputError(
+            Argument("versions", versions), " names keys of the metadata of documents. Give `corpus`, which has them."
+        )
+    older = _superseded(supersedes or {}, documents)
+    if versions is not None:
+        older = {**older, **_by_version(documents, versions)}
+    for name, allowed in (askers or {}).items():
+        if not isinstance(allowed, Mapping):
+            refuse(f"askers[{name!r:.60}]", "a mapping from metadata keys to the values that are allowed", allowed)
+        with errors_at(f"askers[{name!r:.60}]"):
+            if allowed:
+                Allowed.of(allowed)
+    return [_outdated(_asked(question, askers), older) for question in questions]
+
+
+def _asked(question: Question, askers: Mapping[str, Mapping[str, Any]] | None) -> Question:
+    if askers is None or question.asker is None or question.allowed:
+        return question
+    if question.asker not in askers:
+        raise InvalidInputError(
+            f"The question {question.id!r:.60} has the asker {question.asker!r:.60}, whom `askers` does not name."
+            f"{did_you_mean(question.asker, askers)} It names: {', '.join(map(str, askers))!s:.200}."
+        )
+    return replace(question, allowed=dict(askers[question.asker]))
+
+
+def _outdated(question: Question, older: Older) -> Question:
+    if not older:
+        return question
+    gold = [*alternatives_in(question.gold_chunks()), *(Document(id=one) for one in question.gold_doc_ids)]
+    current = {one for document in gold for one in (document.id, id_at(document.metadata, DOC_KEY)) if one is not None}
+    known = current | {document.id for document in question.forbidden()}
+    found = {
+        old: new for one in sorted(current & older.keys()) for old, new in older[one] if old not in known
+    }
+    listed = [Document(id=old, metadata={"reason": f"superseded by {new}"}) for old, new in found.items()]
+    return replace(question, must_not=(*question.must_not, *listed)) if listed else question
+
+
+def _superseded(supersedes: Mapping[str, object], documents: Sequence[Document]) -> Older:
+    """Return all older versions of each document, also those of its older versions, and their chunks."""
+    before: dict[str, list[str]] = {}
+    for given, listed in supersedes.items():
+        new = as_id(given)
+        ids = [as_id(one) for one in (listed if isinstance(listed, (list, tuple, set)) else [listed])]
+        if new is None or None in ids:
+            refuse("supersedes", 'ids with the ids that they replace, such as {"price-2026": ["price-2025"]}', supersedes)
+        before[new] = [one for one in ids if one is not None]
+    chunks: dict[str, list[str]] = {}
+    for document in documents:
+        of = id_at(document.metadata, DOC_KEY)
+        if document.id is not None and of is not None and of != document.id:
+            chunks.setdefault(of, []).append(document.id)
+    older = {}
+    for new in before:
+        found = _all_before(new, before, (new,))
+        pairs = [(old, new) for one in found for old in (one, *chunks.get(one, ()))]
+        for name in (new, *chunks.get(new, ())):
+            older[name] = pairs
+    return older
+
+
+def _all_before(new: str, before: Mapping[str, Sequence[str]], path: tuple[str, ...]) -> Iterator[str]:
+    for old in before.get(new, ()):
+        if old in path:
+            ring = " -> ".join((*path[path.index(old) :], old))
+            raise InvalidInputError(f"`supersedes` is circular: {ring:.200}. Take one of these out.")
+        yield old
+        yield from _all_before(old, before, (*path, old))
+
+
+def _by_version(documents: Sequence[Document], versions: tuple[str, str]) -> Older:
+    """Return the older versions of each document, by the key that its versions share and the key of the version."""
+    if isinstance(versions, str) or len(versions) != 2:
+        refuse("versions", 'two metadata keys, such as ("doc_key", "version")', versions)
+    key, version = versions
+    groups: dict[str, list[tuple[Any, str]]] = {}
+    for document in documents:
+        name, number = as_id(document.metadata.get(key)), document.metadata.get(version)
+        if document.id is not None and name is not None and number is not None:
+            groups.setdefault(name, []).append((number, document.id))
+    if not groups:
+        raise InvalidInputError(
+            f"No document of `corpus` has an id, {key!r:.60} and {version!r:.60}. Give the keys that its metadata have."
+        )
+    older: dict[str, list[tuple[str, str]]] = {}
+    for name, group in groups.items():
+        if len({type(number) for number, _ in group} - {int, float}) > 1:
+            kinds = ", ".join(sorted({type(number).__name__ for number, _ in group}))
+            raise InvalidInputError(
+                f"The versions of {name!r:.60} under {version!r:.60} are of several types ({kinds}), which have no order."
+            )
+        for number, new in group:
+            older[new] = [(old, new) for other, old in group if other < number]
+    return {new: pairs for new, pairs in older.items() if pairs}

@@ -1,0 +1,212 @@
+"""List what was retrieved and must not be: which document, at which rank, and why; and who saw what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+from krag_eval._utils.errors import Argument, InvalidInputError
+from krag_eval._utils.formatting import number_of, one_line
+from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.serialization import data_frame, plain_fields
+from krag_eval.datasets import EvalSet, as_evalset
+from krag_eval.documents.document import Document
+from krag_eval.evaluation.causes import check_rank
+from krag_eval.evaluation.detail import Detail, Scored, detail_of, largest_cut_off
+from krag_eval.evaluation.explanation import show_document
+from krag_eval.metrics.judgments import CutOff, within
+from krag_eval.metrics.leaks import Leaks
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST_SHOWN = 10
+NOTHING_FORBIDDEN = "no question forbids anything, so this checks nothing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leak:
+    """One document that was retrieved and must not be.
+
+    Attributes:
+        index: The place of its query in the input, from 0.
+        id: The id of the query, where ids were given.
+        query: The text of the query, where texts were given.
+        rank: Its rank, from 1; in a session the rank within its search.
+        search: In a session the number of its search, from 1; None for one ranking.
+        document: The document.
+        reason: Why it must not be retrieved.
+    """
+
+    index: int
+    id: str | None
+    query: str | None
+    rank: int
+    search: int | None
+    document: Document
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the leak as one flat dict."""
+        row = plain_fields(self, "index", "id", "query", "rank", "search", "reason")
+        return row | {"document_id": self.document.id, "document_text": self.document.text}
+
+    def __str__(self) -> str:
+        name = f"query {self.index}" if self.id is None else self.id
+        place = f"rank {self.rank}" if self.search is None else f"rank {self.rank} of search {self.search}"
+        return one_line(f"{name}: {show_document(self.document)} at {place}: {self.reason}")
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LeakReview(ComparedByFields, Sequence[Leak]):
+    """What was retrieved and must not be: what `result.leaks()` returns; print it, or go through it.
+
+    Attributes:
+        rows: The leaks, by query, then rank.
+        k: The cut-off; None for all ranks.
+        n_leaking: How many queries have one.
+        n_defined: How many queries forbid anything.
+        n_unknown: How many retrieved documents say nothing about a key that `allowed` looks at.
+        hidden: The query of each gold document that whoever asks may not see, and why: it was left out.
+    """
+
+    rows: tuple[Leak, ...]
+    k: int | None
+    n_leaking: int
+    n_defined: int
+    n_unknown: int
+    hidden: tuple[tuple[int, str], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Leak: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Leak, ...]: ...
+    def __getitem__(self, index: int | slice) -> Leak | tuple[Leak, ...]:
+        return self.rows[index]
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return one dict per leak, ready for JSON or a table."""
+        return [row.to_dict() for row in self.rows]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row per leak. Needs pandas."""
+        return data_frame(self.to_dicts(), "to_pandas()")
+
+    def matrix(self, rows: str, columns: str, evalset: object = None) -> dict[str, dict[str, int]]:
+        """Return who saw what: for each value of a field of the questions the leaks by a field of the documents.
+
+        Args:
+            rows: A field of the questions, or a key of their metadata, such as `"asker"`.
+            columns: A key of the metadata of documents, such as `"tenant"`.
+            evalset: The questions that `rows` is a field of.
+
+        Raises:
+            InvalidInputError: The set lacks a question of the result.
+
+        >>> from krag_eval import EvalSet, evaluate_run
+        >>> rows = [{"id": 1, "gold": [], "asker": "ann", "allowed": {"tenant": ["a"]}}]
+        >>> result = evaluate_run(EvalSet(rows), {"1": [{"id": "x", "metadata": {"tenant": "b"}}]}, metrics="leak")
+        >>> result.leaks().matrix("asker", "tenant", EvalSet(rows))
+        {'ann': {'b': 1}}
+        """
+        questions = None if evalset is None else as_evalset(evalset)
+        counts = Counter(
+            (_of_question(leak, rows, questions), value)
+            for leak in self.rows
+            for value in _values(leak.document.metadata.get(columns))
+        )
+        down, across = (sorted({pair[side] for pair in counts}) for side in (0, 1))
+        return {one: {other: counts[one, other] for other in across} for one in down}
+
+    def __repr__(self) -> str:
+        lines = [describe_leaks(self.n_leaking, self.n_defined, self.k), *(f"  {row}" for row in self.rows[:_MOST_SHOWN])]
+        if len(self.rows) > _MOST_SHOWN:
+            lines.append(f"... and {len(self.rows) - _MOST_SHOWN} more. `to_dicts()` and `to_pandas()` return all.")
+        if self.n_unknown:
+            unknown = number_of(self.n_unknown, "retrieved document")
+            lines.append(f"{unknown} without a key that `allowed` looks at: forbidden, unless a question says otherwise.")
+        if self.hidden:
+            lines.append(f"{number_of(len(self.hidden), 'gold document')} that may not be seen: left out of all values.")
+        return "\n".join(lines)
+
+
+def review_leaks(result: Scored, k: int | None = None) -> LeakReview:
+    """Return what was retrieved and must not be; see `EvaluationResult.leaks`."""
+    detail = detail_of(result, "`leaks` is not available")
+    cut_off = largest_cut_off(result) if k is None else check_rank(k)
+    found = detail.leaks
+    if found is None:
+        return LeakReview(rows=(), k=cut_off, n_leaking=0, n_defined=0, n_unknown=0)
+    return LeakReview(
+        rows=tuple(_rows(detail, found, cut_off)),
+        k=cut_off,
+        n_leaking=int((found.counts(cut_off) > 0).sum()),
+        n_defined=int(found.is_defined.sum()),
+        n_unknown=found.n_unknown,
+        hidden=tuple(found.hidden),
+    )
+
+
+def _rows(detail: Detail, found: Leaks, k: CutOff) -> list[Leak]:
+    starts = found.first_lists.tolist()
+    rows = []
+    for number in within(found.place, found.rank, k).nonzero()[0].tolist():
+        place = int(found.place[number])
+        query = int(found.list_query[place])
+        rows.append(
+            Leak(
+                index=query,
+                id=None if detail.query_ids is None else detail.query_ids[query],
+                query=None if detail.queries is None else detail.queries[query],
+                rank=int(found.rank[number]),
+                search=None if detail.sessions is None else place - starts[query] + 1,
+                document=found.documents[number],
+                reason=found.reasons[number],
+            )
+        )
+    return rows
+
+
+def describe_leaks(n_leaking: int, n_defined: int, k: object, confidence: float = 0.95) -> str:
+    """Return how many questions got a forbidden document, and what none proves: the exact binomial bound.
+
+    Source: Clopper & Pearson (1934), Biometrika 26, one-sided, for 0 of n.
+
+    >>> describe_leaks(0, 200, 10)
+    '0 of 200 questions got a forbidden document within rank 10: under 1.5 % with 95 % confidence'
+    >>> describe_leaks(3, 200, None)
+    '3 of 200 questions got a forbidden document at any rank'
+    """
+    if not n_defined:
+        return f"No question got a forbidden document: {NOTHING_FORBIDDEN}"
+    where = "at any rank" if k is None else f"within rank {k}"
+    said = f"{n_leaking:,} of {number_of(n_defined, 'question')} got a forbidden document {where}"
+    return f"{said}: {at_most(n_defined, confidence)}" if not n_leaking else said
+
+
+def at_most(n: int, confidence: float) -> str:
+    """Return what 0 of n proves: a share, exact, one-sided.
+
+    >>> at_most(200, 0.95), at_most(3, 0.95)
+    ('under 1.5 % with 95 % confidence', 'under 64 % with 95 % confidence')
+    """
+    bound = 100 * (1 - (1 - confidence) ** (1 / n))
+    return f"under {bound:.2g} % with {100 * confidence:g} % confidence"
+
+
+def _of_question(leak: Leak, name: str, questions: EvalSet | None) -> str:
+    if questions is None:
+        raise InvalidInputError(Argument("rows", name), " is a field of the questions. Give `evalset`, which has them.")
+    value = questions[leak.id if leak.id is not None else leak.index].value(name)
+    return "(none)" if value is None else str(value)
+
+
+def _values(value: object) -> list[str]:
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [str(one) for one in value]
+    return ["(none)" if value is None else str(value)]
