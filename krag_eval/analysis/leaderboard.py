@@ -11,6 +11,7 @@ from krag_eval._utils.formatting import aligned, format_value, number_of, one_li
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import Tabular, data_frame
 from krag_eval.evaluation.intervals import intervals_of
+from krag_eval.evaluation.leaks import describe_leaks
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.showing import ordered_keys
 from krag_eval.metrics.names import as_key, is_lower_better
@@ -65,9 +66,13 @@ class Leaderboard(Tabular, ComparedByFields):
     @property
     def note(self) -> str | None:
         """What a reader must know about the table; None if nothing."""
-        if self.differs is not None:
-            return f"{self.differs} No value is marked."
-        return f"{MARK} the best value of its column" if any(self.best.values()) else None
+        said = [f"{self.differs} No value is marked."] if self.differs is not None else []
+        if not said and any(self.best.values()):
+            said.append(f"{MARK} the best value of its column")
+        for name, result in self.results.items():
+            if result.detail is not None and result.detail.leaks is not None and (leaks := result.leaks()):
+                said.append(f"{name}: {describe_leaks(leaks.n_leaking, leaks.n_defined, leaks.k)}")
+        return "; ".join(said) or None
 
     def table(self, mark: str = "", *, is_short: bool = False) -> Table:
         """Return the cells of the table.

@@ -230,6 +230,8 @@ def _print(
 def _print_rest(result: EvaluationResult, prefix: str) -> None:
     """Print which questions the values leave out, and how many miss gold documents."""
     out, empty = console(), result.no_answer
+    if result.detail is not None and result.detail.leaks is not None:
+        out.print(f"{prefix}{result.leaks()!r}", style="bold red" if result.leaks() else None, soft_wrap=True)
     if empty.n_queries and empty.empty_share is not None:
         out.print(
             f"{prefix}{number_of(empty.n_queries, 'question')} without gold documents, undefined above: "

@@ -33,6 +33,9 @@ def with_rules(
     older = _superseded(supersedes or {}, documents)
     if versions is not None:
         older = {**older, **_by_version(documents, versions)}
+    for name, given in (("askers", askers), ("supersedes", supersedes)):
+        if given is not None and not isinstance(given, Mapping):
+            refuse(name, "a mapping", given)
     for name, allowed in (askers or {}).items():
         if not isinstance(allowed, Mapping):
             refuse(f"askers[{name!r:.60}]", "a mapping from metadata keys to the values that are allowed", allowed)

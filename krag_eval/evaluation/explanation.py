@@ -23,6 +23,7 @@ from krag_eval.metrics.spans import SpanParts, shared_parts
 
 if TYPE_CHECKING:
     from krag_eval.metrics.cut_offs import GivenCutOff
+    from krag_eval.metrics.leaks import Leaks
     from krag_eval.metrics.sessions import SessionJudgments
 
 
@@ -106,6 +107,7 @@ class RankOutcome:
             alternative of a need; None where it gives none.
         gain: The gain of that document, 0 where there is none. DCG@k is the sum of gain / log2(rank + 1).
         evidence: Of a chunk with a place, the parts that lie in gold spans, as starts and ends within it; else None.
+        forbidden: Why the document must not be retrieved; None if it may be.
     """
 
     rank: int
@@ -117,6 +119,7 @@ class RankOutcome:
     assigned: int | None = None
     gain: float = 0.0
     evidence: SpanParts | None = None
+    forbidden: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,10 +262,12 @@ def explain(
     k: int | None,
     nearest: Nearest | None = None,
     searches: Sequence[SearchOutcome] = (),
+    leaks: Leaks | None = None,
 ) -> Explanation:
     """Explain query `index` of a batch up to rank `k`.
 
-    `nearest` has the nearest texts of all, where they are known, and `searches` those of the query's session.
+    `nearest` has the nearest texts of all, where they are known, `searches` those of the query's session, and `leaks`
+    the ranks that are forbidden.
     """
     settings = batch.settings
     start, stop = batch.predicted.offsets[index : index + 2].tolist()
@@ -278,6 +283,7 @@ def explain(
     assigned = {
         rank: numbers.index(number) for rank, number in judged.assigned(index, ideal.gains, ideal.discounts, k).items()
     }
+    forbidden = {} if leaks is None else leaks.reasons_of(index)
     ranks = tuple(
         RankOutcome(
             rank=rank,
@@ -289,6 +295,7 @@ def explain(
             assigned=assigned.get(rank),
             gain=gold[assigned[rank]].gain if rank in assigned else 0.0,
             evidence=evidence[rank - 1] if evidence else None,
+            forbidden=forbidden.get(rank),
         )
         for rank, document in enumerate(retrieved, 1)
     )
@@ -497,6 +504,8 @@ def _found_or_missed(outcome: GoldOutcome, name_of: Callable[[int], str], *, is_
 
 def _earned(outcome: RankOutcome, name_of: Callable[[int], str]) -> str:
     n_shared = sum(end - start for start, end in outcome.evidence or ())
+    if outcome.forbidden is not None:
+        return f"FORBIDDEN: {one_line(outcome.forbidden)}"
     return _credit_of(outcome, name_of) + (f"; {number_of(n_shared, 'character')} in gold spans" if n_shared else "")
 
 

@@ -169,7 +169,7 @@ class EvaluationResult(Tabular, ComparedByFields):
         name = kept.queries if kept.queries is not None else kept.query_ids
         query = name[index] if name is not None else None
         searches = () if kept.sessions is None else search_outcomes(kept.sessions, k)[index]
-        return explain(kept.batch, kept.matches, kept.judged, index, query, k, nearest, searches)
+        return explain(kept.batch, kept.matches, kept.judged, index, query, k, nearest, searches, kept.leaks)
 
     def misses(self, k: int | None = None, *, doc_key: IdKey = "doc_id") -> QueryReview:
         """Return every query that misses a gold document, with what was retrieved instead, and why.
@@ -254,6 +254,7 @@ class EvaluationResult(Tabular, ComparedByFields):
             "errors": {str(index): message for index, message in self.errors.items()},
             **({} if self.intervals is None else {"intervals": dict(self.intervals)}),
             **({"n_bad_rows": self.n_bad_rows} if self.n_bad_rows else {}),
+            **({"leaks": self.leaks().to_dicts()} if self.detail is not None and self.detail.leaks is not None else {}),
         }
         return json_text(record, indent=indent)
 

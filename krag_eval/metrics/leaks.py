@@ -44,6 +44,13 @@ class Leaks(ComparedByFields):
         """The number of the first list of each query; shape (n_queries,)."""
         return np.searchsorted(self.list_query, np.arange(len(self.is_defined)))
 
+    def reasons_of(self, query: int) -> dict[int, str]:
+        """Return why ranks of one query are forbidden, by the rank in all its lists one after another."""
+        first, last = np.searchsorted(self.list_query, [query, query + 1]).tolist()
+        before = np.append(0, np.cumsum(self.list_size[first:last]))
+        entries = range(*np.searchsorted(self.place, [first, last]).tolist())
+        return {int(before[self.place[one] - first] + self.rank[one]): self.reasons[one] for one in entries}
+
     def counts(self, k: CutOff) -> IntArray:
         """Return how many ranks are forbidden within `k`, of each list; shape (n_queries,)."""
         inside = within(self.place, self.rank, k)

@@ -19,6 +19,7 @@ from krag_eval.analysis.comparison import ComparisonRow, Outcome
 from krag_eval.analysis.comparison.tables import TONES
 from krag_eval.analysis.comparison.text import headline
 from krag_eval.evaluation.causes import CAUSES, FOUND
+from krag_eval.evaluation.leaks import describe_leaks
 from krag_eval.evaluation.showing import no_value_reason, worst_first
 from krag_eval.metrics.names import is_lower_better
 from krag_eval.report.build import decisive_keys
@@ -66,7 +67,7 @@ def overview_section(report: Report) -> Section:
     """Return what the first screen says as sentences, for formats without one."""
     said = overview_of(report)
     return Section(
-        "overview", "In short", tuple(c.text for c in (said.verdict, *said.alarms, *said.checks, *said.facts))
+        "overview", "In short", tuple(c.text for c in (*said.alarms, said.verdict, *said.checks, *said.facts))
     )
 
 
@@ -140,6 +141,11 @@ def _found(system: ReportedSystem) -> str:
 
 
 def _alarms(report: Report) -> Iterator[Cell]:
+    for system in report.systems:
+        leaks = system.result.leaks()
+        if leaks.n_leaking:
+            said = f"{system.name}: {describe_leaks(leaks.n_leaking, leaks.n_defined, leaks.k)}. First: {leaks[0]}."
+            yield Cell(leaks.n_leaking, said, "bad")
     for system in report.systems:
         result, judged = system.result, system.detail.judged
         alone = run_alone(system.name, len(report.systems))

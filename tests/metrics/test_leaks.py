@@ -1,0 +1,240 @@
+"""Forbidden documents, against the contract's sentences written out as loops."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from krag_eval import (
+    EvalSet,
+    InvalidInputError,
+    KragEvalWarning,
+    Run,
+    RunRow,
+    evaluate,
+    evaluate_all,
+    evaluate_ids,
+    evaluate_run,
+)
+
+KEYS = ("leak@1", "leak@3", "leak", "leak_share@1", "leak_share@3", "leak_share", "first_leak")
+Doc = dict[str, Any]
+
+
+def breaks(document: Doc, allowed: Doc) -> bool:
+    """Contract: a document whose metadata lack a key is forbidden, unless `allowed_if_missing` is true."""
+    for key, wanted in allowed.items():
+        if key == "allowed_if_missing":
+            continue
+        value = document.get("metadata", {}).get(key)
+        if value is None:
+            if not allowed.get("allowed_if_missing", False):
+                return True
+        elif isinstance(wanted, str):
+            sign, limit = wanted.split()
+            if not {"<=": value <= int(limit), ">": value > int(limit)}[sign]:
+                return True
+        elif not set(value if isinstance(value, list) else [value]) & set(wanted):
+            return True
+    return False
+
+
+def is_forbidden(document: Doc, must_not: list[Any], allowed: Doc | None, field: str) -> bool:
+    listed = [one for entry in must_not for one in entry.get("any_of", [entry])]
+    found = document.get(field)
+    same = found is not None and any(one.get(field) == found for one in listed)
+    return same or (allowed is not None and breaks(document, allowed))
+
+
+def values(searches: list[list[Doc]], must_not: list[Any], allowed: Doc | None, field: str) -> dict[str, float | None]:
+    if not must_not and allowed is None:
+        return dict.fromkeys(KEYS)
+    flags = [[is_forbidden(one, must_not, allowed, field) for one in search] for search in searches]
+    found: dict[str, float | None] = {}
+    for k, at in ((1, "@1"), (3, "@3"), (10**9, "")):
+        inside = [search[:k] for search in flags]
+        n_shown = sum(map(len, inside))
+        found[f"leak{at}"] = float(any(map(any, inside)))
+        found[f"leak_share{at}"] = sum(map(sum, inside)) / n_shown if n_shown else 0.0
+    found["first_leak"] = max([1 / (search.index(True) + 1) for search in flags if True in search], default=0.0)
+    return found
+
+
+def document(draw: random.Random, field: str) -> Doc:
+    one: Doc = {field: draw.choice("abcdef")}
+    metadata = {"tenant": draw.choice(["a", "b", ["a", "c"], None]), "level": draw.choice([1, 2, 3, None])}
+    known = {key: value for key, value in metadata.items() if value is not None}
+    return one | ({"metadata": known} if known and draw.random() < 0.8 else {})
+
+
+def rules(draw: random.Random, field: str) -> tuple[list[Any], Doc | None]:
+    listed: list[Any] = [{field: draw.choice("def")} for _ in range(draw.randint(0, 3))]
+    if len(listed) > 1 and draw.random() < 0.3:
+        listed = [{"any_of": listed[:2]}, *listed[2:]]
+    allowed: list[Doc | None] = [None, {"tenant": ["a"]}, {"tenant": ["b", "c"], "level": "<= 2"}, {"level": "> 1"}]
+    rule = draw.choice(allowed)
+    return listed, rule if rule is None else rule | ({"allowed_if_missing": True} if draw.random() < 0.3 else {})
+
+
+@pytest.mark.parametrize(("field", "method"), [("id", "id"), ("text", "text")])
+@pytest.mark.parametrize("n", [300, pytest.param(10_000, marks=pytest.mark.full)])
+@pytest.mark.filterwarnings("ignore:No document has:krag_eval.KragEvalWarning")
+@pytest.mark.filterwarnings("ignore:Not one:krag_eval.KragEvalWarning")
+@pytest.mark.filterwarnings("ignore:.*(holds|same document|corpus):krag_eval.KragEvalWarning")
+def test_every_value_is_that_of_the_contract(field: str, method: str, n: int) -> None:
+    draw = random.Random(n)
+    gold, must_not, allowed, found = [], [], [], []
+    for _ in range(n):
+        gold.append([{field: draw.choice("abc")}] if draw.random() < 0.8 else [])
+        listed, rule = rules(draw, field)
+        must_not.append(listed)
+        allowed.append(rule)
+        found.append([document(draw, field) for _ in range(draw.randint(0, 6))])
+    result = evaluate(
+        gold, found, (1, 3, None), metrics=["leak", "leak_share", "first_leak"], match_method=method,
+        must_not=[[one for entry in row for one in entry.get("any_of", [entry])] for row in must_not], allowed=allowed,
+    )  # fmt: skip
+    expected = [
+        values([row], listed, rule, field) for row, listed, rule in zip(found, must_not, allowed, strict=True)
+    ]
+    assert [dict(row.values) for row in result.per_query] == [{key: row[key] for key in result} for row in expected]
+    rows = [
+        {"id": i, "gold": g, "must_not": m, "allowed": a or {}}
+        for i, (g, m, a) in enumerate(zip(gold, must_not, allowed, strict=True))
+    ]
+    of_set = evaluate_run(
+        EvalSet(rows), {str(i): row for i, row in enumerate(found)}, (1, 3, None), match_method=method,
+        metrics=["leak", "leak_share", "first_leak"],
+    )  # fmt: skip
+    assert [dict(row.values) for row in of_set.per_query] == [dict(row.values) for row in result.per_query]
+
+
+def in_searches(draw: random.Random) -> list[list[Doc]]:
+    return [[document(draw, "id") for _ in range(draw.randint(1, 4))] for _ in range(draw.randint(2, 4))]
+
+
+@pytest.mark.filterwarnings("ignore:.*(holds|same document|corpus|No document has):krag_eval.KragEvalWarning")
+def test_a_session_leaks_if_any_of_its_searches_does() -> None:
+    draw = random.Random(7)
+    rows, sessions, expected = [], [], []
+    for number in range(200):
+        listed, rule = rules(draw, "id")
+        searches = in_searches(draw)
+        rows.append({"id": number, "gold": [{"id": "a"}], "must_not": listed, "allowed": rule or {}})
+        searched = [{"query": "?", "retrieved": search} for search in searches]
+        sessions.append(RunRow.from_dict({"query_id": str(number), "searches": searched}))
+        expected.append(values(searches, listed, rule, "id"))
+    result = evaluate_run(EvalSet(rows), Run.of("s", sessions), (1, 3, None))
+    assert [{key: row.values[key] for key in KEYS} for row in result.per_query] == expected
+    first = result.leaks()[0]
+    assert first.search is not None
+    assert rows[first.index]["must_not"] or rows[first.index]["allowed"]
+
+
+def test_leaks_never_fall_as_k_grows_and_never_as_more_is_forbidden() -> None:
+    draw = random.Random(3)
+    for _ in range(300):
+        found = [[{"id": one} for one in draw.sample("abcdef", 6)]]
+        listed = [[{"id": one} for one in draw.sample("def", 2)]]
+        more = [[*listed[0], {"id": "b"}]]
+        few, many = (
+            evaluate([[{"id": "a"}]], found, range(1, 7), match_method="id", metrics="leak", must_not=rule)
+            for rule in (listed, more)
+        )
+        at = [few[f"leak@{k}"] or 0.0 for k in range(1, 7)]
+        assert at == sorted(at)
+        assert all((many[f"leak@{k}"] or 0.0) >= one for k, one in enumerate(at, 1))
+
+
+def test_repeats_count_in_bare_ids_and_in_the_dicts_of_krag() -> None:
+    result = evaluate_ids([["a"]], [["x", "a", "x"]], k=3, must_not=[["x"]])
+    assert (result["leak@3"], result["leak_share@3"], result["first_leak"]) == (1, 2 / 3, 1)
+    values = evaluate_all([["a"]], [["x", "a", "x"]], k=3, must_not=[["x"]])
+    assert (values["leak"], values["leak_share"], values["first_leak"]) == (1, 2 / 3, 1)
+    assert "leak" not in evaluate_all([["a"]], [["a"]], k=1)
+
+
+def test_spans_and_embargoed_parts() -> None:
+    gold = [[{"doc_id": "d", "start": 0, "end": 10}]]
+    banned = [[{"doc_id": "d", "start": 50, "end": 60, "reason": "embargo"}]]
+    found = [[{"doc_id": "d", "start": 0, "end": 20}, {"doc_id": "d", "start": 45, "end": 70}]]
+    result = evaluate(gold, found, k=2, match_method="span", must_not=banned, metrics=["recall", "leak"])
+    assert (result["recall@2"], result["leak@2"]) == (1, 1)
+    assert [leak.reason for leak in result.leaks()] == ["embargo"]
+
+
+def test_gold_that_the_asker_may_not_see_is_no_gold_and_is_told() -> None:
+    gold = [[{"id": "a", "metadata": {"tenant": "x"}}, {"id": "b", "metadata": {"tenant": "y"}}, {"id": "c"}]]
+    found = [[{"id": "a", "metadata": {"tenant": "x"}}, {"id": "c", "metadata": {"tenant": "x"}}]]
+    with pytest.warns(KragEvalWarning, match="1 gold document of 1 question may not be seen"):
+        result = evaluate(gold, found, k=2, match_method="id", allowed=[{"tenant": ["x"]}])
+    assert (result["recall@2"], result["leak@2"]) == (1, 0)
+    assert result.leaks().hidden[0][0] == 0
+
+
+def test_the_corpus_fills_in_what_retrieved_documents_lack() -> None:
+    corpus = [{"id": "a", "text": "t", "metadata": {"tenant": "x"}}, {"id": "b", "text": "u", "metadata": {"tenant": "y"}}]
+    asked: dict[str, Any] = {"k": 2, "match_method": "id", "allowed": [{"tenant": ["x"]}], "metrics": ["leak", "recall"]}
+    found = [[{"id": "a"}, {"id": "b"}]]
+    with pytest.warns(KragEvalWarning, match="No document has 'tenant'"):
+        assert evaluate([[{"id": "a"}]], found, **asked).leaks()[0].reason == "it has no 'tenant'"
+    result = evaluate([[{"id": "a"}]], found, corpus=corpus, **asked)
+    assert [(leak.rank, leak.reason) for leak in result.leaks()] == [(2, "its 'tenant' is 'y'")]
+
+
+def test_a_key_that_no_document_has_is_probably_misspelled() -> None:
+    found = [[{"id": "a", "metadata": {"tenant": "x"}}]]
+    with pytest.warns(KragEvalWarning, match="tennant") as caught:
+        evaluate([[{"id": "a"}]], found, k=1, match_method="id", allowed=[{"tennant": ["x"]}])
+    assert "'tenant'" in str(caught[0].message)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"must_not": ["b"]}, "must_not[0]"),
+        ({"must_not": [["a"]]}, "'a' is gold"),
+        ({"must_not": [[None]]}, "must_not[0]"),
+        ({"must_not": [["b"], []]}, "must_not"),
+        ({"must_not": {"q": ["b"]}}, "must_not"),
+        ({"allowed": [3]}, "allowed[0]"),
+        ({"allowed": [{"tenant": []}]}, "lists no value"),
+        ({"allowed": [{"allowed_if_missing": True}]}, "allows everything"),
+        ({"allowed": [{"tenant": [{"x": 1}]}]}, "cannot be compared"),
+    ],
+)
+def test_rules_that_cannot_be_meant_are_refused(given: dict[str, Any], named: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        evaluate([["a"]], [["b", "a"]], k=2, **given)
+    assert named in str(caught.value)
+
+
+def test_nothing_forbidden_leaves_every_result_as_it_was() -> None:
+    gold, found = [["a"], ["b"]], [["a", "x"], ["y", "b"]]
+    plain = evaluate(gold, found, k=2)
+    assert evaluate(gold, found, k=2, must_not=None).to_json() == plain.to_json()
+    assert not {"leak@2", "first_leak"} & {*plain}
+    asked = evaluate(gold, found, k=2, metrics="leak")
+    assert (asked["leak@2"], asked.undefined["leak@2"]) == (None, 2)
+
+
+def test_a_leak_is_shown_where_one_looks() -> None:
+    result = evaluate_ids([["a"], ["b"]], [["a", "x"], ["b"]], k=2, must_not=[["x"], ["x"]], query_ids=["q1", "q2"])
+    assert "1 of 2 questions got a forbidden document within rank 2" in repr(result)
+    assert "FORBIDDEN: it is 'x'" in str(result.explain(0))
+    assert result.leaks().to_dicts()[0]["document_id"] == "x"
+    clean = evaluate_ids([["a"]] * 200, [["a"]] * 200, k=1, must_not=[["x"]] * 200)
+    assert "under 1.5 % with 95 % confidence" in repr(clean)
+    assert math.isclose(1 - 0.05 ** (1 / 200), 0.01487, abs_tol=1e-4)
+
+
+def test_who_saw_what() -> None:
+    rows = [{"id": n, "gold": [], "asker": asker} for n, asker in enumerate(["ann", "ann", "bob"])]
+    evalset = EvalSet(rows, askers={"ann": {"tenant": ["a"]}, "bob": {"tenant": ["b"], "level": "<= 1"}})
+    found: Sequence[Doc] = [{"id": "1", "metadata": {"tenant": "b", "level": 1}}, {"id": "2", "metadata": {"tenant": "a"}}]
+    result = evaluate_run(evalset, dict.fromkeys(evalset.ids, found), k=2, metrics="leak")
+    assert result.leaks().matrix("asker", "tenant", evalset) == {"ann": {"a": 0, "b": 2}, "bob": {"a": 1, "b": 0}}
