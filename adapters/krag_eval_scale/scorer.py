@@ -507,7 +507,8 @@ class ColumnarScorer:
     def look_again(self, state: PartialState, first_rows: Callable[[], pa.RecordBatch]) -> None:
         """If gold has no match, look at some queries: for ids that are only spelled differently, and what would match.
 
-        Ids that are spelled differently are told of here, and the rest by `finalize`. A state has counts and no documents. These queries stay in this process; they are not stored with the state.
+        Ids that are spelled differently are told of here, and the rest by `finalize`. A state has counts and no
+        documents. These queries stay in this process; they are not stored with the state.
 
         Args:
             state: The state of all queries; `finalize` has to be called with it, not with a copy.

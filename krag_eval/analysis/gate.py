@@ -715,7 +715,7 @@ def _claim(
     found = f"{key} = {format_value(value)}"
     if is_figure and requirement.end in ("lower", "upper"):
         raise InvalidInputError(f"{key!r} has no interval. Write {key} {requirement.sign} {requirement.bound:g}.")
-    if is_leak and value is not None and (requirement.end == "observed" or requirement.bound == 0):
+    if is_leak and (requirement.end == "observed" or requirement.bound == 0):
         return _of_leaks(result, requirement, where, value)
     if is_figure or requirement.end == "observed":
         status = Status.PASS if requirement.holds(value) else Status.FAIL

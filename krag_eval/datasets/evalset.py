@@ -63,7 +63,9 @@ class EvalSet(Sequence[Question]):
             check_new(question.id, self._by_id, f"question {number}: the id")
             self._by_id[question.id] = question
         if askers is not None or supersedes is not None:
-            self._by_id = {one.id: one for one in with_rules(self._by_id.values(), askers=askers, supersedes=supersedes)}
+            self._by_id = {
+                one.id: one for one in with_rules(self._by_id.values(), askers=askers, supersedes=supersedes)
+            }
         self._rows = tuple(self._by_id.values())
 
     def __len__(self) -> int:

@@ -188,7 +188,9 @@ class Question:
         if self.must_not:
             row["must_not"] = [_gold_row(entry) for entry in self.must_not]
         if self.allowed:
-            row["allowed"] = {key: [*one] if isinstance(one, (set, frozenset)) else one for key, one in self.allowed.items()}
+            row["allowed"] = {
+                key: [*one] if isinstance(one, (set, frozenset)) else one for key, one in self.allowed.items()
+            }
         if self.metadata:
             row["metadata"] = dict(self.metadata)
         return row | dict(self.further)

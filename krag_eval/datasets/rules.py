@@ -62,9 +62,7 @@ def _outdated(question: Question, older: Older) -> Question:
     gold = [*alternatives_in(question.gold_chunks()), *(Document(id=one) for one in question.gold_doc_ids)]
     current = {one for document in gold for one in (document.id, id_at(document.metadata, DOC_KEY)) if one is not None}
     known = current | {document.id for document in question.forbidden()}
-    found = {
-        old: new for one in sorted(current & older.keys()) for old, new in older[one] if old not in known
-    }
+    found = {old: new for one in sorted(current & older.keys()) for old, new in older[one] if old not in known}
     listed = [Document(id=old, metadata={"reason": f"superseded by {new}"}) for old, new in found.items()]
     return replace(question, must_not=(*question.must_not, *listed)) if listed else question
 
@@ -76,7 +74,9 @@ def _superseded(supersedes: Mapping[str, object], documents: Sequence[Document])
         new = as_id(given)
         ids = [as_id(one) for one in (listed if isinstance(listed, (list, tuple, set)) else [listed])]
         if new is None or None in ids:
-            refuse("supersedes", 'ids with the ids that they replace, such as {"price-2026": ["price-2025"]}', supersedes)
+            refuse(
+                "supersedes", 'ids with the ids that they replace, such as {"price-2026": ["price-2025"]}', supersedes
+            )
         before[new] = [one for one in ids if one is not None]
     chunks: dict[str, list[str]] = {}
     for document in documents:
@@ -103,7 +103,7 @@ def _all_before(new: str, before: Mapping[str, Sequence[str]], path: tuple[str, 
 
 def _by_version(documents: Sequence[Document], versions: tuple[str, str]) -> Older:
     """Return the older versions of each document, by the key that its versions share and the key of the version."""
-    if isinstance(versions, str) or len(versions) != 2:
+    if len(versions) != 2:
         refuse("versions", 'two metadata keys, such as ("doc_key", "version")', versions)
     key, version = versions
     groups: dict[str, list[tuple[Any, str]]] = {}
@@ -120,7 +120,8 @@ def _by_version(documents: Sequence[Document], versions: tuple[str, str]) -> Old
         if len({type(number) for number, _ in group} - {int, float}) > 1:
             kinds = ", ".join(sorted({type(number).__name__ for number, _ in group}))
             raise InvalidInputError(
-                f"The versions of {name!r:.60} under {version!r:.60} are of several types ({kinds}), which have no order."
+                f"The versions of {name!r:.60} under {version!r:.60} are of several types ({kinds}), which have no "
+                "order."
             )
         for number, new in group:
             older[new] = [(old, new) for other, old in group if other < number]

@@ -51,7 +51,7 @@ class Allowed:
         for key, condition in given.items():
             if key == IF_MISSING:
                 continue
-            if not isinstance(key, str) or not key:
+            if not as_id(key):
                 refuse("allowed", "a mapping from metadata keys to the values that are allowed", given)
             compared = _COMPARISON.fullmatch(condition) if isinstance(condition, str) else None
             bound = None if compared is None else _orderable(compared[2].strip())
@@ -61,8 +61,8 @@ class Allowed:
             values[key] = frozenset(map(_plain, _each(condition)))
             if not values[key]:
                 raise InvalidInputError(
-                    f"`allowed[{key!r:.60}]` lists no value, so every document would be forbidden. Give the values that "
-                    'may be seen, or a comparison such as "<= 2".'
+                    f"`allowed[{key!r:.60}]` lists no value, so every document would be forbidden. Give the values "
+                    'that may be seen, or a comparison such as "<= 2".'
                 )
         if not values and not limits:
             raise InvalidInputError(

@@ -20,6 +20,7 @@ from krag_eval.evaluation.pipeline import (
     measure,
 )
 from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.evaluation.rules import rules_of_lists
 from krag_eval.matching.fronts import LISTS, Front
 from krag_eval.matching.settings import (
     DEFAULT_SIMILARITY_THRESHOLD,
@@ -35,7 +36,6 @@ from krag_eval.matching.settings import (
     TokenizerType,
     make_settings,
 )
-from krag_eval.evaluation.rules import rules_of_lists
 from krag_eval.metrics import ALL_METRICS
 from krag_eval.metrics.aggregation import CountState, key_of
 from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs, ranks_within
@@ -107,7 +107,8 @@ def evaluate_all(
 
     Returns:
         `hit_rate`, `mrr`, `micro_recall`, `macro_recall`, `micro_precision`, `macro_precision`, `micro_f1`,
-        `macro_f1`, `map`, `ndcg`; with `must_not` or `allowed` also `leak`, `leak_share`, `first_leak`. A key is never missing; a value is None where it is undefined for every query.
+        `macro_f1`, `map`, `ndcg`; with `must_not` or `allowed` also `leak`, `leak_share`, `first_leak`. A
+        key is never missing; a value is None where it is undefined for every query.
 
     Raises:
         InvalidInputError: An argument or a document cannot be used; the message says which.

@@ -124,14 +124,21 @@ class LeakReview(ComparedByFields, Sequence[Leak]):
         return {one: {other: counts[one, other] for other in across} for one in down}
 
     def __repr__(self) -> str:
-        lines = [describe_leaks(self.n_leaking, self.n_defined, self.k), *(f"  {row}" for row in self.rows[:_MOST_SHOWN])]
+        lines = [
+            describe_leaks(self.n_leaking, self.n_defined, self.k),
+            *(f"  {row}" for row in self.rows[:_MOST_SHOWN]),
+        ]
         if len(self.rows) > _MOST_SHOWN:
             lines.append(f"... and {len(self.rows) - _MOST_SHOWN} more. `to_dicts()` and `to_pandas()` return all.")
         if self.n_unknown:
             unknown = number_of(self.n_unknown, "retrieved document")
-            lines.append(f"{unknown} without a key that `allowed` looks at: forbidden, unless a question says otherwise.")
+            lines.append(
+                f"{unknown} without a key that `allowed` looks at: forbidden, unless a question says otherwise."
+            )
         if self.hidden:
-            lines.append(f"{number_of(len(self.hidden), 'gold document')} that may not be seen: left out of all values.")
+            lines.append(
+                f"{number_of(len(self.hidden), 'gold document')} that may not be seen: left out of all values."
+            )
         return "\n".join(lines)
 
 

@@ -20,8 +20,8 @@ from krag_eval.documents.columns import Side
 from krag_eval.documents.readers import nfc
 from krag_eval.evaluation.detail import Detail
 from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.evaluation.rules import check_keys, leaks_of, say_hidden
 from krag_eval.evaluation.row_checks import warn_of_own_documents, warn_of_whole_corpus
+from krag_eval.evaluation.rules import check_keys, leaks_of, say_hidden
 from krag_eval.evaluation.ties import bounds_of, reordered, tied_orders, warn_of_ties
 from krag_eval.matching import Batch, Matches, find_matches
 from krag_eval.matching.forbidden import Rules

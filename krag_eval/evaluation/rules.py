@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from krag_eval._utils.arrays import IntArray
 from krag_eval._utils.errors import (
     Argument,
     InvalidInputError,
@@ -33,7 +34,7 @@ from krag_eval.metrics.leaks import Leaks
 def rules_of_lists(
     must_not: object,
     allowed: object,
-    actual: Sequence[Any],
+    actual: object,
     settings: Settings,
     *,
     corpus: object = None,
@@ -54,6 +55,8 @@ def rules_of_lists(
     """
     if must_not is None and allowed is None:
         return None
+    if isinstance(actual, (str, bytes)) or not isinstance(actual, Sequence):
+        refuse("actual", "a list with the gold documents of each query", actual)
     listed = _by_query("must_not", must_not, len(actual), query_ids)
     conditions = _by_query("allowed", allowed, len(actual), query_ids)
     only_ids = settings.methods == ("id",)
@@ -101,7 +104,7 @@ def metadata_in(corpus: object) -> Metadata:
     return {one.id: one.metadata for one in read if one.id is not None and one.metadata}
 
 
-def leaks_of(batch: Batch, rules: Rules, offsets: Sequence[int] | None = None) -> Leaks:
+def leaks_of(batch: Batch, rules: Rules, offsets: Sequence[int] | IntArray | None = None) -> Leaks:
     """Return which ranks of a batch are forbidden.
 
     Args:

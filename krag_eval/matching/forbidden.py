@@ -54,7 +54,7 @@ class Rules:
         known = self.corpus.get(document.id or "")
         return document.metadata if known is None else {**known, **document.metadata}
 
-    def visible(self, actual: Sequence[Any]) -> tuple[list[Any], list[tuple[int, str]]]:
+    def visible(self, actual: Any) -> tuple[list[Any], list[tuple[int, str]]]:
         """Return the gold that whoever asks may see, and the query and the reason of each other gold document.
 
         Gold of which no metadata are known is taken for visible.

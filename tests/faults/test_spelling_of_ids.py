@@ -208,7 +208,9 @@ def test_runs_are_fused_and_verified_by_the_ids_that_are_compared(command: Runne
     assert '"ours": 1.0' in outcome.out
 
 
-SPELLED = [(["doc01", "x"], ["doc1", "x"]), (["doc02"], ["doc2"]), (["doc03"], ["doc3"]), (["a"], ["a"])] * 2
+OF_ROWS: list[tuple[list[str], list[str]]] = [
+    *[(["doc01", "x"], ["doc1", "x"]), (["doc02"], ["doc2"]), (["doc03"], ["doc3"]), (["a"], ["a"])] * 2
+]
 
 
 def named_strip_zeros(caught: list[Any]) -> bool:
@@ -217,7 +219,7 @@ def named_strip_zeros(caught: list[Any]) -> bool:
 
 def test_a_stream_is_told_of_once_with_all_its_batches() -> None:
     with pytest.warns(KragEvalWarning) as caught:
-        result = evaluate_stream(iter(SPELLED), k=2, batch_size=1, bare_ids=True)
+        result = evaluate_stream(iter(OF_ROWS), k=2, batch_size=1, bare_ids=True)
     assert named_strip_zeros(list(caught))
     assert str(caught[0].message).startswith("In 6 of 8 queries")
     assert result["recall@2"] == 0.375
@@ -226,6 +228,5 @@ def test_a_stream_is_told_of_once_with_all_its_batches() -> None:
 def test_rows_are_told_of_after_three() -> None:
     scorer = RowScorer(k=2, metrics="recall", match_method="id")
     with pytest.warns(KragEvalWarning) as caught:
-        for gold, found in SPELLED:
-            scorer.score(gold, found)
+        assert len([scorer.score(gold, found) for gold, found in OF_ROWS]) == len(OF_ROWS)
     assert named_strip_zeros(list(caught))

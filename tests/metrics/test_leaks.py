@@ -98,9 +98,7 @@ def test_every_value_is_that_of_the_contract(field: str, method: str, n: int) ->
         gold, found, (1, 3, None), metrics=["leak", "leak_share", "first_leak"], match_method=method,
         must_not=[[one for entry in row for one in entry.get("any_of", [entry])] for row in must_not], allowed=allowed,
     )  # fmt: skip
-    expected = [
-        values([row], listed, rule, field) for row, listed, rule in zip(found, must_not, allowed, strict=True)
-    ]
+    expected = [values([row], listed, rule, field) for row, listed, rule in zip(found, must_not, allowed, strict=True)]
     assert [dict(row.values) for row in result.per_query] == [{key: row[key] for key in result} for row in expected]
     rows = [
         {"id": i, "gold": g, "must_not": m, "allowed": a or {}}
@@ -177,8 +175,16 @@ def test_gold_that_the_asker_may_not_see_is_no_gold_and_is_told() -> None:
 
 
 def test_the_corpus_fills_in_what_retrieved_documents_lack() -> None:
-    corpus = [{"id": "a", "text": "t", "metadata": {"tenant": "x"}}, {"id": "b", "text": "u", "metadata": {"tenant": "y"}}]
-    asked: dict[str, Any] = {"k": 2, "match_method": "id", "allowed": [{"tenant": ["x"]}], "metrics": ["leak", "recall"]}
+    corpus = [
+        {"id": "a", "text": "t", "metadata": {"tenant": "x"}},
+        {"id": "b", "text": "u", "metadata": {"tenant": "y"}},
+    ]
+    asked: dict[str, Any] = {
+        "k": 2,
+        "match_method": "id",
+        "allowed": [{"tenant": ["x"]}],
+        "metrics": ["leak", "recall"],
+    }
     found = [[{"id": "a"}, {"id": "b"}]]
     with pytest.warns(KragEvalWarning, match="No document has 'tenant'"):
         assert evaluate([[{"id": "a"}]], found, **asked).leaks()[0].reason == "it has no 'tenant'"
@@ -235,6 +241,9 @@ def test_a_leak_is_shown_where_one_looks() -> None:
 def test_who_saw_what() -> None:
     rows = [{"id": n, "gold": [], "asker": asker} for n, asker in enumerate(["ann", "ann", "bob"])]
     evalset = EvalSet(rows, askers={"ann": {"tenant": ["a"]}, "bob": {"tenant": ["b"], "level": "<= 1"}})
-    found: Sequence[Doc] = [{"id": "1", "metadata": {"tenant": "b", "level": 1}}, {"id": "2", "metadata": {"tenant": "a"}}]
+    found: Sequence[Doc] = [
+        {"id": "1", "metadata": {"tenant": "b", "level": 1}},
+        {"id": "2", "metadata": {"tenant": "a"}},
+    ]
     result = evaluate_run(evalset, dict.fromkeys(evalset.ids, found), k=2, metrics="leak")
     assert result.leaks().matrix("asker", "tenant", evalset) == {"ann": {"a": 0, "b": 2}, "bob": {"a": 1, "b": 0}}
