@@ -18,7 +18,6 @@ from krag_eval.evaluation.pipeline import (
     measure,
 )
 from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.evaluation.rules import corpus_of, rules_of_lists
 from krag_eval.evaluation.ties import TIES
 from krag_eval.matching.settings import IdSettings, ScoringSettings, make_settings
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS
@@ -102,14 +101,22 @@ def evaluate(
     """
     is_listed = type(predicted) is list
     actual, predicted, query_ids = _aligned(actual, predicted, query_ids, settings)
-    corpus = corpus_of(settings, allowed is not None)
+    corpus: object = None
+    if allowed is not None:
+        from krag_eval.evaluation.rules import corpus_of
+
+        corpus = corpus_of(settings)
     checked = make_settings(**settings)
     check_callbacks(callbacks)
     if intervals is not False:
         from krag_eval.statistics.checks import check_intervals  # before the work
 
         check_intervals(intervals)
-    rules = rules_of_lists(must_not, allowed, actual, checked, corpus=corpus, query_ids=query_ids)
+    rules = None
+    if must_not is not None or allowed is not None:
+        from krag_eval.evaluation.rules import rules_of_lists  # most calls forbid nothing
+
+        rules = rules_of_lists(must_not, allowed, actual, checked, corpus=corpus, query_ids=query_ids)
     cut_offs, table = choose_metrics(metrics, checked, k, with_leaks=rules is not None)
     judged = match_and_judge(actual, predicted, checked, n_jobs=n_jobs, query_ids=query_ids, rules=rules)
     return measure(
@@ -166,7 +173,11 @@ def evaluate_ids(
     actual, predicted, query_ids = _aligned(actual, predicted, query_ids, None)
     checked = make_settings(match_method="id", **settings)
     check_callbacks(callbacks)
-    rules = rules_of_lists(must_not, None, actual, checked, query_ids=query_ids)
+    rules = None
+    if must_not is not None:
+        from krag_eval.evaluation.rules import rules_of_lists  # most calls forbid nothing
+
+        rules = rules_of_lists(must_not, None, actual, checked, query_ids=query_ids)
     cut_offs, table = choose_metrics(metrics, checked, k, with_leaks=rules is not None)
     return measure(
         match_and_judge(actual, predicted, checked, bare_ids=True, query_ids=query_ids, rules=rules),

@@ -20,7 +20,6 @@ from krag_eval.evaluation.pipeline import (
     measure,
 )
 from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.evaluation.rules import rules_of_lists
 from krag_eval.matching.fronts import LISTS, Front
 from krag_eval.matching.settings import (
     DEFAULT_SIMILARITY_THRESHOLD,
@@ -198,8 +197,11 @@ class OfflineRetrievalEvaluators:
 
     def _match(self) -> Judged:
         gold, retrieved = self._docs
-        # Without a list of lists, matching says what is wrong with it.
-        rules = rules_of_lists(*self._rules, gold, self._settings) if isinstance(gold, Sequence) else None
+        rules = None
+        if self._rules != (None, None):
+            from krag_eval.evaluation.rules import rules_of_lists  # most calls forbid nothing
+
+            rules = rules_of_lists(*self._rules, gold, self._settings)
         return match_and_judge(gold, retrieved, self._settings, front=self._front, rules=rules)
 
     @property

@@ -21,10 +21,8 @@ from krag_eval.documents.readers import nfc
 from krag_eval.evaluation.detail import Detail
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.row_checks import warn_of_own_documents, warn_of_whole_corpus
-from krag_eval.evaluation.rules import check_keys, leaks_of, say_hidden
 from krag_eval.evaluation.ties import bounds_of, reordered, tied_orders, warn_of_ties
 from krag_eval.matching import Batch, Matches, find_matches
-from krag_eval.matching.forbidden import Rules
 from krag_eval.matching.fronts import LISTS, Front
 from krag_eval.matching.id_batch import IdBatch, IdSide, with_documents
 from krag_eval.matching.matchability import DocumentCounts, SpellingWatch
@@ -39,6 +37,7 @@ from krag_eval.metrics.names import AskedMetrics, at_level, read_metrics, read_p
 
 if TYPE_CHECKING:
     from krag_eval.evaluation.results import QueryResult
+    from krag_eval.matching.forbidden import Rules
     from krag_eval.metrics.sessions import SessionJudgments
 
 
@@ -98,6 +97,8 @@ def match_and_judge(
         sides = (judged.batch.actual, judged.batch.predicted) if settings.uses_texts and not bare_ids else ()
         raise InvalidInputError(*error.args, *(side.possible_texts() for side in sides)) from None
     if rules is not None and judged.leaks is not None:
+        from krag_eval.evaluation.rules import check_keys, say_hidden
+
         check_keys(judged.batch.predicted, rules)
         say_hidden(judged.leaks.hidden)
     if settings.uses_ids and counts.matched:
@@ -142,7 +143,11 @@ def judged_of(
         kept = np.flatnonzero(np.array(batch.predicted.ids, dtype=object) != own)
         batch, matches = keep_ranks(batch, matches, kept)
     counts = DocumentCounts.of(batch, matches)
-    leaks = None if rules is None else leaks_of(batch, rules)
+    leaks = None
+    if rules is not None:
+        from krag_eval.evaluation.rules import leaks_of  # most calls forbid nothing
+
+        leaks = leaks_of(batch, rules)
     if batch.settings.unjudged == "remove":
         batch, matches = remove_unjudged(batch, matches)
     return Judged(batch, matches, judge(batch, matches), counts, leaks)

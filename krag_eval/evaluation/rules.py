@@ -89,11 +89,11 @@ def rules_of_set(questions: EvalSet, settings: Settings, corpus: object = None) 
     return Rules(listed, allowed, metadata_in(corpus))
 
 
-def corpus_of(settings: ScoringSettings, has_allowed: bool) -> object:
+def corpus_of(settings: ScoringSettings) -> object:
     """Return the corpus among the settings, and take it from them where `allowed` alone reads it."""
     method = settings.get("match_method")
     by_span = method == "span" or (isinstance(method, Sequence) and [*method] == ["span"])
-    return settings.pop("corpus", None) if has_allowed and not by_span else settings.get("corpus")
+    return settings.get("corpus") if by_span else settings.pop("corpus", None)
 
 
 def metadata_in(corpus: object) -> Metadata:

@@ -119,7 +119,7 @@ def evaluate_run(
         check_queries(questions.ids, run.rows, "run", "evalset")
         run = replace(run, rows={query: run.rows[query] for query in questions.ids if query in run.rows})
     doc_key = check_key("doc_key", doc_key) or DOC_KEY
-    corpus = corpus_of(settings, any(question.allowed for question in questions))
+    corpus = corpus_of(settings) if any(question.allowed for question in questions) else None
     checked = make_settings(**settings_at(level, doc_key, settings))
     check_callbacks(callbacks)
     if intervals is not False:
