@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
 
@@ -28,8 +29,10 @@ from krag_eval.documents.columns import runs
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import OFFSETS, IdKey, fields_of, id_at
 from krag_eval.evaluation.pipeline import Judged, judge_batch, read_batch
+from krag_eval.evaluation.rules import rules_of_set
 from krag_eval.evaluation.runs import evaluate_run
 from krag_eval.matching import find_matches
+from krag_eval.matching.forbidden import Rules, find_forbidden
 from krag_eval.matching.matchability import SideCounts
 from krag_eval.matching.settings import PlaceSettings, ScoringSettings, Settings, make_settings
 from krag_eval.metrics.aggregation import MeanState
@@ -123,6 +126,7 @@ class Funnel(ComparedByFields):
         slices: The fates by the values of fields.
         errors: What the retriever raised, by question id; the needs of these questions are `not_retrieved`.
         notes: What a reader must know before the numbers.
+        leaks: How many forbidden documents each stage was the last to hold; `kept` reached the application within `k`.
     """
 
     name: str
@@ -137,6 +141,7 @@ class Funnel(ComparedByFields):
     slices: tuple[FunnelSlice, ...]
     errors: Mapping[str, str]
     notes: tuple[str, ...]
+    leaks: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def n_needs(self) -> int:
@@ -184,6 +189,7 @@ class Funnel(ComparedByFields):
             "n_questions": self.total.n_questions,
             "fates": fates,
             **plain_fields(self, "stages", "slices", "errors", "notes"),
+            **({"leaks": dict(self.leaks)} if self.leaks else {}),
         }
 
     def to_pandas(self) -> pd.DataFrame:
@@ -195,6 +201,9 @@ class Funnel(ComparedByFields):
         stages = [(one_line(s.name), *map(format_value, (s.recall, s.ceiling, s.gain))) for s in self.stages]
         lines = aligned([("fate", "needs", "share"), *fates])
         lines += aligned([("stage", "recall", "ceiling", "gain at most"), *stages])
+        if self.leaks:
+            rows = [(one_line(name), f"{count:,}") for name, count in self.leaks.items()]
+            lines += aligned([("last stage with a forbidden document", "documents"), *rows])
         at = "" if self.k is None else f"@{self.k}"
         title = f"{one_line(self.name)}: {number_of(self.n_needs, 'need')}, recall{at} {format_value(self.recall)}"
         return "\n".join([title, *lines, *map(one_line, self.notes), self.signature])
@@ -271,7 +280,11 @@ def funnel(
     checked = make_settings(**given)
     sizes = [sum(map(len, way)) for way in ways]
     nodes = [[node.retrieved for search in way for node in search] or [()] for way in ways]
-    gold = [documents for documents, of_one in zip(questions.gold(level, doc_key), nodes, strict=True) for _ in of_one]
+    rules = rules_of_set(questions, checked)
+    visible = questions.gold(level, doc_key)
+    if rules is not None:
+        visible, _ = rules.visible(visible)
+    gold = [documents for documents, of_one in zip(visible, nodes, strict=True) for _ in of_one]
     judged = judge_batch(gold, list(chain.from_iterable(nodes)), checked)
     first = np.append(0, np.cumsum([len(of_one) for of_one in nodes]))[:-1]
     needs, order = _Needs.of(judged, first), {name: number for number, name in enumerate(_order(ways))}
@@ -301,7 +314,36 @@ def funnel(
         slices=tuple(_slice(part, fates, needs, codes) for part in parts),
         errors={query_id: error for query_id, error in run.errors.items() if questions.get(query_id) is not None},
         notes=tuple(_notes(run, questions, ways)),
+        leaks={} if rules is None else _leaks(judged, rules.repeated(list(map(len, nodes))), ways, cut_offs[0]),
     )
+
+
+def _leaks(judged: Judged, rules: Rules, ways: Sequence[_Way], k: GivenCutOff) -> dict[str, int]:
+    """Count the forbidden documents by the last stage that holds them; what the last one shows within `k` is kept."""
+    batch = judged.batch
+    positions = find_forbidden(batch, rules).positions
+    row, rank = batch.predicted.places_of(positions)
+    inside = within(row, rank, ranks_within([k], batch)[k]).tolist()
+    held: dict[int, list[tuple[object, bool]]] = {}
+    for position, of, is_inside in zip(positions.tolist(), row.tolist(), inside, strict=True):
+        document = as_document(batch.predicted.documents[position])
+        held.setdefault(of, []).append((document.id or document.text, is_inside))
+    rows = itertools.count()
+    counts: Counter[str] = Counter()
+    for way in ways:
+        last: dict[object, str] = {}
+        kept: set[object] = set()
+        for search in way:
+            for node in search:
+                found = held.get(next(rows), ())
+                last |= {name: node.name for name, _ in found}
+                if node is way[-1][-1] or (node is search[-1] and not _is_final(way[-1])):
+                    kept |= {name for name, is_inside in found if is_inside}
+        if not way:
+            next(rows)  # a question without stages has one empty row
+        counts.update(KEPT if name in kept else stage for name, stage in last.items())
+    order = [*(stage for stage in _order(ways)), KEPT]
+    return {name: counts[name] for name in order if counts[name]}
 
 
 def has_stages(run: Run) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from krag_eval._utils.errors import Argument, InvalidInputError, did_you_mean, errors_at, refuse
 from krag_eval.datasets.question import Question, alternatives_in
 from krag_eval.documents.access import Allowed
-from krag_eval.documents.document import DOC_KEY, Document, as_document
+from krag_eval.documents.document import DOC_KEY, SUPERSEDED_BY, Document, as_document
 from krag_eval.documents.readers import as_id, id_at
 
 Older = Mapping[str, Sequence[tuple[str, str]]]
@@ -63,7 +63,9 @@ def _outdated(question: Question, older: Older) -> Question:
     current = {one for document in gold for one in (document.id, id_at(document.metadata, DOC_KEY)) if one is not None}
     known = current | {document.id for document in question.forbidden()}
     found = {old: new for one in sorted(current & older.keys()) for old, new in older[one] if old not in known}
-    listed = [Document(id=old, metadata={"reason": f"superseded by {new}"}) for old, new in found.items()]
+    listed = [
+        Document(id=old, metadata={"reason": f"superseded by {new}", SUPERSEDED_BY: new}) for old, new in found.items()
+    ]
     return replace(question, must_not=(*question.must_not, *listed)) if listed else question
 
 

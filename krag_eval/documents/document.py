@@ -80,6 +80,9 @@ class Document:
 DOC_KEY = "doc_id"
 """The usual key of the metadata under which a chunk has the id of the document that it was cut from."""
 
+SUPERSEDED_BY = "superseded_by"
+"""The key of the metadata under which a forbidden document has the id of the version that replaced it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
