@@ -67,6 +67,9 @@ def diagnose(
     )
     if printed or out == Path(DASH):
         return
+    for name, result in results.items():
+        if result.detail is not None and result.detail.leaks is not None:
+            console().print(f"{name}: {result.leaks(cut_off)!r}\n", soft_wrap=True)
     systems = (ReportedSystem(name=n, result=result, diagnosis=diagnoses[n]) for n, result in results.items())
     _print(Report(title="", systems=tuple(systems)), diagnoses, examples)
 

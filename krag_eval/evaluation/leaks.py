@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
@@ -12,17 +12,29 @@ from krag_eval._utils.formatting import number_of, one_line
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import data_frame, plain_fields
 from krag_eval.datasets import EvalSet, as_evalset
-from krag_eval.documents.document import Document
+from krag_eval.documents.document import Document, as_document
+from krag_eval.documents.text import normalize
 from krag_eval.evaluation.causes import check_rank
 from krag_eval.evaluation.detail import Detail, Scored, detail_of, largest_cut_off
 from krag_eval.evaluation.explanation import show_document
-from krag_eval.metrics.judgments import CutOff, within
+from krag_eval.matching.forbidden import FILTER, LISTED, MISSING, OLDER, Reason, named
+from krag_eval.matching.id_batch import IdBatch
+from krag_eval.metrics.judgments import within
 from krag_eval.metrics.leaks import Leaks
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_SHOWN = 10
+BESIDE, INSTEAD, COPY = "older_version_beside", "older_version_instead", "copy"
+LEAK_CAUSES = {
+    LISTED: "the question lists the document",
+    INSTEAD: "an older version was retrieved, and the current one was not",
+    BESIDE: "an older version was retrieved beside the current one",
+    FILTER: "its metadata break `allowed`: a filter is missing",
+    MISSING: "its metadata lack a key of `allowed`: no filter can work",
+    COPY: "the text of a forbidden document, under another id: not counted in the metrics",
+}
 NOTHING_FORBIDDEN = "no question forbids anything, so this checks nothing"
 
 
@@ -38,6 +50,7 @@ class Leak:
         search: In a session the number of its search, from 1; None for one ranking.
         document: The document.
         reason: Why it must not be retrieved.
+        cause: A key of `LEAK_CAUSES`.
     """
 
     index: int
@@ -47,10 +60,11 @@ class Leak:
     search: int | None
     document: Document
     reason: str
+    cause: str
 
     def to_dict(self) -> dict[str, Any]:
         """Return the leak as one flat dict."""
-        row = plain_fields(self, "index", "id", "query", "rank", "search", "reason")
+        row = plain_fields(self, "index", "id", "query", "rank", "search", "reason", "cause")
         return row | {"document_id": self.document.id, "document_text": self.document.text}
 
     def __str__(self) -> str:
@@ -70,6 +84,7 @@ class LeakReview(ComparedByFields, Sequence[Leak]):
         n_defined: How many queries forbid anything.
         n_unknown: How many retrieved documents say nothing about a key that `allowed` looks at.
         hidden: The query of each gold document that whoever asks may not see, and why: it was left out.
+        copies: Documents with the text of a forbidden one under another id. They count in no metric.
     """
 
     rows: tuple[Leak, ...]
@@ -78,6 +93,13 @@ class LeakReview(ComparedByFields, Sequence[Leak]):
     n_defined: int
     n_unknown: int
     hidden: tuple[tuple[int, str], ...] = ()
+    copies: tuple[Leak, ...] = ()
+
+    @property
+    def causes(self) -> dict[str, int]:
+        """How many leaks each cause has, in the order of `LEAK_CAUSES`; causes without any are left out."""
+        counts = Counter(leak.cause for leak in (*self.rows, *self.copies))
+        return {cause: counts[cause] for cause in LEAK_CAUSES if counts[cause]}
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -130,6 +152,9 @@ class LeakReview(ComparedByFields, Sequence[Leak]):
         ]
         if len(self.rows) > _MOST_SHOWN:
             lines.append(f"... and {len(self.rows) - _MOST_SHOWN} more. `to_dicts()` and `to_pandas()` return all.")
+        lines += [f"{count:>6}  {cause}: {LEAK_CAUSES[cause]}" for cause, count in self.causes.items()]
+        if self.copies:
+            lines.append(f"  {self.copies[0]}")
         if self.n_unknown:
             unknown = number_of(self.n_unknown, "retrieved document")
             lines.append(
@@ -156,27 +181,61 @@ def review_leaks(result: Scored, k: int | None = None) -> LeakReview:
         n_defined=int(found.is_defined.sum()),
         n_unknown=found.n_unknown,
         hidden=tuple(found.hidden),
+        copies=tuple(_copies(detail, found, cut_off)),
     )
 
 
-def _rows(detail: Detail, found: Leaks, k: CutOff) -> list[Leak]:
-    starts = found.first_lists.tolist()
+def _rows(detail: Detail, found: Leaks, k: int | None) -> list[Leak]:
+    starts, side = found.first_lists.tolist(), detail.batch.predicted
     rows = []
     for number in within(found.place, found.rank, k).nonzero()[0].tolist():
-        place = int(found.place[number])
+        place, rank, why = int(found.place[number]), int(found.rank[number]), found.reasons[number]
         query = int(found.list_query[place])
-        rows.append(
-            Leak(
-                index=query,
-                id=None if detail.query_ids is None else detail.query_ids[query],
-                query=None if detail.queries is None else detail.queries[query],
-                rank=int(found.rank[number]),
-                search=None if detail.sessions is None else place - starts[query] + 1,
-                document=found.documents[number],
-                reason=found.reasons[number],
-            )
-        )
+        search = None if detail.sessions is None else place - starts[query] + 1
+        start, stop = side.offsets[query : query + 2].tolist()
+        cause = _cause(why, side.ids[start : stop if k is None or search else min(stop, start + k)])
+        rows.append(_leak(detail, query, rank, search, found.documents[number], why.text, cause))
     return rows
+
+
+def _cause(reason: Reason, retrieved: Collection[str | None]) -> str:
+    if reason.cause != OLDER:
+        return reason.cause
+    return BESIDE if reason.newer in retrieved else INSTEAD
+
+
+def _copies(detail: Detail, found: Leaks, k: int | None) -> Iterator[Leak]:
+    """Yield documents with the text of a document that is listed for their query, where ids alone are compared."""
+    side = detail.batch.predicted
+    if detail.batch.settings.uses_texts or isinstance(detail.batch, IdBatch) or detail.sessions is not None:
+        return
+    wanted = {one.id for row in found.listed for one in row}
+    places = [place for place, one in enumerate(side.ids) if one in wanted]
+    forms = {side.ids[place]: normalize(as_document(side.documents[place]).text or "") for place in places}
+    bounds = side.offsets.tolist()
+    for query, row in enumerate(found.listed):
+        texts = {form: one for one in row if (form := normalize(one.text or "") or forms.get(one.id))}
+        for rank in range(1, bounds[query + 1] - bounds[query] + 1) if texts else ():
+            place = bounds[query] + rank - 1
+            document = as_document(side.documents[place])
+            same = texts.get(normalize(document.text or ""))
+            if same is not None and side.ids[place] not in {one.id for one in row} and (k is None or rank <= k):
+                yield _leak(detail, query, rank, None, document, f"its text is that of {named(same)}", COPY)
+
+
+def _leak(
+    detail: Detail, query: int, rank: int, search: int | None, document: Document, reason: str, cause: str
+) -> Leak:
+    return Leak(
+        index=query,
+        id=None if detail.query_ids is None else detail.query_ids[query],
+        query=None if detail.queries is None else detail.queries[query],
+        rank=rank,
+        search=search,
+        document=document,
+        reason=reason,
+        cause=cause,
+    )
 
 
 def describe_leaks(n_leaking: int, n_defined: int, k: object, confidence: float = 0.95) -> str:

@@ -124,6 +124,7 @@ def leaks_of(batch: Batch, rules: Rules, offsets: Sequence[int] | IntArray | Non
         reasons=found.reasons,
         documents=[_shown(batch, position) for position in found.positions.tolist()],
         n_unknown=found.n_unknown,
+        listed=() if offsets is not None else rules.must_not,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from krag_eval._utils.arrays import BoolArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval.documents.access import Allowed
 from krag_eval.documents.columns import Side
-from krag_eval.documents.document import Document, as_document, may_be_need
+from krag_eval.documents.document import SUPERSEDED_BY, Document, as_document, may_be_need
 from krag_eval.documents.needs import as_need
 from krag_eval.documents.readers import split_pair
 from krag_eval.documents.text import normalize
@@ -85,6 +85,24 @@ class Rules:
         return None if why is None else f"{named(document)}: {why}"
 
 
+LISTED, OLDER, FILTER, MISSING = "listed", "older_version", "filter_missing", "metadata_missing"
+"""Causes of a leak: the document is listed, is a former version, breaks a rule, or lacks what the rule looks at."""
+
+
+class Reason(NamedTuple):
+    """Why a document must not be retrieved.
+
+    Attributes:
+        text: In words.
+        cause: `LISTED`, `OLDER`, `FILTER` or `MISSING`.
+        newer: Of a former version the id of the one that replaced it.
+    """
+
+    text: str
+    cause: str
+    newer: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Forbidden:
     """The retrieved documents of a batch that must not be there.
@@ -96,7 +114,7 @@ class Forbidden:
     """
 
     positions: IntArray
-    reasons: Sequence[str]
+    reasons: Sequence[Reason]
     n_unknown: int
 
 
@@ -110,10 +128,11 @@ def find_forbidden(batch: Batch, rules: Rules) -> Forbidden:
         for query, allowed in enumerate(rules.allowed):
             for position in range(bounds[query], bounds[query + 1]) if allowed is not None else ():
                 metadata = rules.metadata_of(_with_id(documents[position], batch.predicted.ids[position]))
-                n_unknown += any(metadata.get(key) is None for key in allowed.keys)  # type: ignore[union-attr]
+                lacks = any(metadata.get(key) is None for key in allowed.keys)  # type: ignore[union-attr]
+                n_unknown += lacks
                 why = allowed.broken_by(metadata)  # type: ignore[union-attr]
                 if why is not None:
-                    reasons.setdefault(position, why)
+                    reasons.setdefault(position, Reason(why, MISSING if lacks else FILTER))
     positions = sorted(reasons)
     return Forbidden(np.array(positions, dtype=np.int64), [reasons[one] for one in positions], n_unknown)
 
@@ -123,11 +142,11 @@ def _with_id(given: Any, id_: str | None) -> Document:
     return document if id_ is None else replace(document, id=id_)
 
 
-def _listed(batch: Batch, must_not: Sequence[Sequence[Document]]) -> dict[int, str]:
+def _listed(batch: Batch, must_not: Sequence[Sequence[Document]]) -> dict[int, Reason]:
     """Return the positions of retrieved documents that match one of their query's `must_not`, each with the reason."""
     settings, bounds = batch.settings, batch.predicted.offsets.tolist()
     side = Side("actual", must_not, **settings.reading)
-    found: dict[int, str] = {}
+    found: dict[int, Reason] = {}
     if settings.methods == ("id",):
         ids = iter(side.ids)
         by_id = [{next(ids): document for document in row} for row in must_not]
@@ -143,9 +162,10 @@ def _listed(batch: Batch, must_not: Sequence[Sequence[Document]]) -> dict[int, s
     return found
 
 
-def _reason(document: Document) -> str:
-    given = document.metadata.get("reason")
-    return str(given) if given else f"it is {named(document)}"
+def _reason(document: Document) -> Reason:
+    given, newer = (document.metadata.get(key) for key in ("reason", SUPERSEDED_BY))
+    text = str(given) if given else f"it is {named(document)}"
+    return Reason(text, LISTED) if newer is None else Reason(text, OLDER, str(newer))
 
 
 def named(document: Document) -> str:

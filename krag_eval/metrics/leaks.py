@@ -10,6 +10,7 @@ import numpy as np
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval.documents.document import Document
+from krag_eval.matching.forbidden import Reason
 from krag_eval.metrics.judgments import CutOff, Judgments, within
 
 
@@ -26,6 +27,7 @@ class Leaks(ComparedByFields):
         reasons: Why each of them is forbidden.
         documents: The document at each of them.
         n_unknown: How many retrieved documents say nothing about a key that `allowed` looks at.
+        listed: The documents that each query lists as forbidden.
         hidden: The query of each gold document that whoever asks may not see, and why.
     """
 
@@ -34,9 +36,10 @@ class Leaks(ComparedByFields):
     list_size: IntArray
     place: IntArray
     rank: IntArray
-    reasons: Sequence[str]
+    reasons: Sequence[Reason]
     documents: Sequence[Document] = ()
     n_unknown: int = 0
+    listed: Sequence[Sequence[Document]] = ()
     hidden: Sequence[tuple[int, str]] = ()
 
     @property
@@ -49,7 +52,7 @@ class Leaks(ComparedByFields):
         first, last = np.searchsorted(self.list_query, [query, query + 1]).tolist()
         before = np.append(0, np.cumsum(self.list_size[first:last]))
         entries = range(*np.searchsorted(self.place, [first, last]).tolist())
-        return {int(before[self.place[one] - first] + self.rank[one]): self.reasons[one] for one in entries}
+        return {int(before[self.place[one] - first] + self.rank[one]): self.reasons[one].text for one in entries}
 
     def counts(self, k: CutOff) -> IntArray:
         """Return how many ranks are forbidden within `k`, of each list; shape (n_queries,)."""
