@@ -204,7 +204,9 @@ def names_of(metrics: Sequence[str] | None, runs: Mapping[str, Run]) -> Sequence
     """Return the metrics that a command scores by default, or in their place those of sessions where a run has some."""
     from krag_eval.analysis.comparison.compare import COMPARED_OF_SESSIONS, DECISIVE_METRICS  # slow to import
 
-    is_default = metrics is not None and list(metrics) in ([*DECISIVE_METRICS], ["recall"])
+    if metrics is not None and [*metrics] == [*DECISIVE_METRICS]:
+        metrics = DECISIVE_METRICS  # the default of `compare`, which knows what more the questions ask for
+    is_default = metrics is DECISIVE_METRICS or metrics == ["recall"]
     return COMPARED_OF_SESSIONS if is_default and any(run.has_sessions for run in runs.values()) else metrics
 
 

@@ -116,6 +116,11 @@ class EvalSet(Sequence[Question]):
         """The text of each question; empty if it has none."""
         return [question.question or "" for question in self]
 
+    @property
+    def has_rules(self) -> bool:
+        """Whether a question says what must not be retrieved for it."""
+        return any(question.must_not or question.allowed for question in self)
+
     def gold(self, level: str = "chunk", doc_key: IdKey = DOC_KEY) -> list[list[Any]]:
         """Return the gold documents of each question at a level, as `evaluate` takes them."""
         return [question.gold_at(level, doc_key) for question in self]

@@ -81,7 +81,7 @@ def rules_of_lists(
 
 def rules_of_set(questions: EvalSet, settings: Settings, corpus: object = None) -> Rules | None:
     """Return the rules of an evaluation set; None if no question forbids anything."""
-    if not any(question.must_not or question.allowed for question in questions):
+    if not questions.has_rules:
         return None
     key = settings.id_key if settings.uses_ids else None
     listed = [[_under(one, key) for one in question.forbidden()] for question in questions]

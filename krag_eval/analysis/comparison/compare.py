@@ -56,6 +56,8 @@ from krag_eval.statistics.significance import (
 DECISIVE_METRICS = ("recall", "mrr", "ndcg")
 COMPARED_CUT_OFFS = DefaultCutOffs([10])
 COMPARED_OF_SESSIONS = ("session_recall", "evidence_complete")
+LEAKS_TOO = ("leak",)
+"""What is compared beside these where a question forbids something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,7 @@ def compare(
         k: One cut-off or several at which runs are scored, as `evaluate_run` takes them; None scores all ranks.
         metrics: What runs are scored by: names of `METRICS`, `"doc_hit"`, or functions; None for all. By default
             recall, MRR and nDCG; where a run has sessions of several searches, `session_recall` and
-            `evidence_complete`.
+            `evidence_complete`; where a question forbids documents also `leak`.
         keys: Which of their values are compared, such as `["recall@10"]`; all that they share by default.
         by: A field of the questions, or a key of their metadata, or several: a slice for each value. By default
             `"type"`, where questions have one; `()` for none.
@@ -188,8 +190,9 @@ def compare(
             Argument("metrics"),
             " and scoring settings are for runs. Leave them out, or pass runs.",
         )
-    if metrics is DECISIVE_METRICS and any(run.has_sessions for run in runs):
-        metrics = COMPARED_OF_SESSIONS
+    if metrics is DECISIVE_METRICS:
+        metrics = COMPARED_OF_SESSIONS if any(run.has_sessions for run in runs) else metrics
+        metrics = (*metrics, *LEAKS_TOO) if questions is not None and questions.has_rules else metrics
     scoring = {"k": k, "metrics": metrics, "level": level, "doc_key": doc_key, "proxy": proxy, "n_jobs": n_jobs}
     scored = score(questions, given, missing, scoring | settings)
     again = [{name: run} for name, of_system in repeats.items() for run in of_system]
