@@ -84,22 +84,28 @@ class RowScorer:
         k, given = self._given
         return partial(RowScorer, k, **given), ()
 
-    def score(self, actual: object, predicted: object) -> dict[str, float | None]:
+    def score(
+        self, actual: object, predicted: object, *, must_not: object = None, allowed: object = None
+    ) -> dict[str, float | None]:
         """Return the values of one row by key.
 
         Args:
             actual: Its gold documents; with `match_method="id"` alone also a mapping from id to grade.
             predicted: Its retrieved documents, best first, or what the retriever raised.
+            must_not: The documents that must not be retrieved, for the metrics `leak`, `leak_share` and `first_leak`.
+            allowed: What whoever asks may see, as for `evaluate`.
 
         Raises:
             InvalidInputError: A side or a document cannot be read, or one side has nothing that the methods compare.
         """
-        values = self.score_query(actual, predicted).values.values()
+        values = self.score_query(actual, predicted, must_not=must_not, allowed=allowed).values.values()
         return {
             key: value for key, value in zip(self.keys, values, strict=True) if value is not None or not self._is_safe
         }
 
-    def score_query(self, actual: object, predicted: object) -> QueryResult:
+    def score_query(
+        self, actual: object, predicted: object, *, must_not: object = None, allowed: object = None
+    ) -> QueryResult:
         """Return the values of one row, under their plain keys, and the numbers of its documents; as `score`."""
         only_ids = self._settings.methods == ("id",)
         has_grades = only_ids and isinstance(actual, Mapping) and "id" not in actual
@@ -109,8 +115,14 @@ class RowScorer:
         if only_ids and not bare:
             gold = self._as_documents(list(gold.items()) if has_grades else gold)
             retrieved = self._as_documents(retrieved)
+        rules = None
+        if must_not is not None or allowed is not None:
+            from krag_eval.evaluation.rules import rules_of_lists  # most rows forbid nothing
+
+            listed, conditions = (None if one is None else [one] for one in (must_not, allowed))
+            rules = rules_of_lists(listed, conditions, [gold], self._settings)
         with self._lock:
-            judged = judge_batch([gold], [retrieved], self._settings, bare_ids=bare, first_query=None)
+            judged = judge_batch([gold], [retrieved], self._settings, bare_ids=bare, first_query=None, rules=rules)
             judged.document_counts.refuse_unmatchable(self._settings)
             values = values_of(judged, self._columns, ranks_within(self._cut_offs, judged.batch))
             self.signature = with_needs(self.signature, has_needs=judged.batch.actual.needs is not None)

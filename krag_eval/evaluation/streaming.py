@@ -129,24 +129,33 @@ class Scorer:
         """How many queries were scored."""
         return self._tally.n_queries
 
-    def score(self, actual: object, predicted: object) -> QueryResult:
+    def score(
+        self, actual: object, predicted: object, *, must_not: object = None, allowed: object = None
+    ) -> QueryResult:
         """Score one query.
 
         Args:
             actual: Its gold documents.
             predicted: Its retrieved documents, best first, or what the retriever raised.
+            must_not: The documents that must not be retrieved, for the metrics `leak`, `leak_share` and `first_leak`.
+            allowed: What whoever asks may see, as for `evaluate`.
 
         Raises:
             InvalidInputError: A document cannot be read; the query then counts nowhere.
         """
-        return self.score_batch([actual], [predicted]).query_result(0)
+        rules = {name: None if one is None else [one] for name, one in (("must_not", must_not), ("allowed", allowed))}
+        return self.score_batch([actual], [predicted], **rules).query_result(0)
 
-    def score_batch(self, actual: object, predicted: object) -> EvaluationResult:
+    def score_batch(
+        self, actual: object, predicted: object, *, must_not: object = None, allowed: object = None
+    ) -> EvaluationResult:
         """Score some queries; all or, where one cannot be read, none of them.
 
         Args:
             actual: The gold documents of each query.
             predicted: The retrieved documents of each query, best first, or what the retriever raised.
+            must_not: The documents of each query that must not be retrieved, as for `evaluate`.
+            allowed: What whoever asks may see, for each query, as for `evaluate`.
 
         Returns:
             The result of these queries alone, counted from 0.
@@ -155,7 +164,12 @@ class Scorer:
             InvalidInputError: A document cannot be read; queries in the message are counted from the first of all.
         """
         first = self.n_queries
-        judged = judge_batch(actual, predicted, self._settings, bare_ids=self._bare_ids, first_query=first)
+        rules = None
+        if must_not is not None or allowed is not None:
+            from krag_eval.evaluation.rules import rules_of_lists  # most queries forbid nothing
+
+            rules = rules_of_lists(must_not, allowed, actual, self._settings)
+        judged = judge_batch(actual, predicted, self._settings, bare_ids=self._bare_ids, first_query=first, rules=rules)
         self.signature = with_needs(self.signature, has_needs=judged.batch.actual.needs is not None)
         self._between_steps()
         values, tally = score(judged, self._columns, self._cut_offs)
@@ -165,7 +179,7 @@ class Scorer:
         self._document_counts.merge(judged.document_counts)
         self._spelling.add(judged.batch, judged.matches)
         self._errors.add({query + first: error for query, error in errors.items()})
-        detail = Detail(judged.batch, judged.matches, judged.judgments, values, None, None)
+        detail = Detail(judged.batch, judged.matches, judged.judgments, values, None, None, leaks=judged.leaks)
         return EvaluationResult(self.signature, tally, judged.document_counts.unmatchable, errors, detail)
 
     def check(self) -> None:

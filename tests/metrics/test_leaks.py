@@ -13,13 +13,17 @@ from krag_eval import (
     EvalSet,
     InvalidInputError,
     KragEvalWarning,
+    RowScorer,
     Run,
     RunRow,
+    Scorer,
     evaluate,
     evaluate_all,
     evaluate_ids,
     evaluate_run,
+    funnel,
 )
+from krag_eval.evaluation.leaks import LEAK_CAUSES
 
 KEYS = ("leak@1", "leak@3", "leak", "leak_share@1", "leak_share@3", "leak_share", "first_leak")
 Doc = dict[str, Any]
@@ -247,3 +251,56 @@ def test_who_saw_what() -> None:
     ]
     result = evaluate_run(evalset, dict.fromkeys(evalset.ids, found), k=2, metrics="leak")
     assert result.leaks().matrix("asker", "tenant", evalset) == {"ann": {"a": 0, "b": 2}, "bob": {"a": 1, "b": 0}}
+
+
+def test_rows_and_streams_score_what_each_query_forbids() -> None:
+    draw = random.Random(11)
+    settings: dict[str, Any] = {"k": (1, 3), "metrics": ["leak", "leak_share", "first_leak"], "match_method": "id"}
+    gold = [[{"id": "a"}] for _ in range(50)]
+    listed = [[{"id": draw.choice("def")}] for _ in gold]
+    found = [[{"id": one} for one in draw.sample("abcdef", 4)] for _ in gold]
+    whole = evaluate(gold, found, must_not=listed, **settings)
+    stream, rows = Scorer(**settings), RowScorer(**settings)
+    for row in whole.per_query:
+        given = gold[row.index], found[row.index]
+        assert stream.score(*given, must_not=listed[row.index]).values == row.values
+        assert rows.score(*given, must_not=listed[row.index]) == row.values
+    assert stream.result().to_dict() == whole.to_dict()
+
+
+def test_causes_tell_a_missing_filter_from_missing_metadata_and_an_old_version_beside_from_one_instead() -> None:
+    rows = [
+        {"id": 1, "gold_chunk_ids": ["new"]},
+        {"id": 2, "gold_chunk_ids": ["b"], "allowed": {"tenant": ["t"]}},
+        {"id": 3, "gold_chunk_ids": ["new"], "must_not": ["secret"]},
+    ]
+    evalset = EvalSet(rows, supersedes={"new": ["old"]})
+    old: Doc = {"id": "old", "text": "The price is five."}
+    run = {
+        "1": [old],
+        "2": [{"id": "b", "metadata": {"tenant": "t"}}, {"id": "c", "metadata": {"tenant": "u"}}, {"id": "n"}],
+        "3": [{"id": "new"}, old, {"id": "copy", "text": "the price is FIVE."}, {"id": "secret"}],
+    }
+    review = evaluate_run(evalset, run, k=5, metrics="leak").leaks()
+    assert [leak.cause for leak in review] == [
+        "older_version_instead", "filter_missing", "metadata_missing", "older_version_beside", "listed",
+    ]  # fmt: skip
+    assert [(leak.id, leak.rank, leak.cause) for leak in review.copies] == [("3", 3, "copy")]
+    assert review.n_unknown == 1
+    assert {*review.causes} <= {*LEAK_CAUSES}
+
+
+def test_the_stage_that_last_held_a_forbidden_document() -> None:
+    def documents(*ids: str) -> list[Doc]:
+        return [{"id": one} for one in ids]
+
+    stages = [
+        {"name": "dense", "retrieved": documents("a", "x", "y", "z")},
+        {"name": "filter", "inputs": ["dense"], "retrieved": documents("a", "x", "y")},
+        {"name": "rerank", "inputs": ["filter"], "retrieved": documents("y", "a")},
+    ]
+    run = Run.of("two", [RunRow.from_dict({"query_id": "q", "stages": stages})])
+    rows = [{"id": "q", "gold_chunk_ids": ["a"], "must_not": ["x", "y", "z"]}]
+    assert funnel(rows, run, k=1).leaks == {"dense": 1, "filter": 1, "kept": 1}
+    assert "last stage with a forbidden document" in repr(funnel(rows, run, k=1))
+    assert funnel([{"id": "q", "gold_chunk_ids": ["a"]}], run, k=1).leaks == {}
