@@ -119,7 +119,7 @@ def _by_version(documents: Sequence[Document], versions: tuple[str, str]) -> Old
         )
     older: dict[str, list[tuple[str, str]]] = {}
     for name, group in groups.items():
-        if len({type(number) for number, _ in group} - {int, float}) > 1:
+        if len({"number" if type(one) in (int, float) else type(one).__name__ for one, _ in group}) > 1:
             kinds = ", ".join(sorted({type(number).__name__ for number, _ in group}))
             raise InvalidInputError(
                 f"The versions of {name!r:.60} under {version!r:.60} are of several types ({kinds}), which have no "
