@@ -60,7 +60,7 @@ def test_a_gate_that_checks_nothing_never_passes(inconclusive: str) -> None:
 
 
 def test_an_assertion_names_the_leak_first() -> None:
-    with pytest.raises(AssertionError, match="leaked: 3: <b>y| at rank 2") as caught:
+    with pytest.raises(AssertionError, match=r"leaked: 3: <b>y\| at rank 2") as caught:
         assert_retrieval(evaluate_run(EVALSET, run_with(3), k=5), "leak@5 <= 0")
     assert str(caught.value).startswith("leaked: 3: ")
     assert_retrieval(evaluate_run(EVALSET, run_with(), k=5), "leak@5 <= 0")
