@@ -196,6 +196,10 @@ class Side:
             )
         return self._column(Reader.read_fields, Reader.read_own_fields, doc_key)
 
+    def metadata(self) -> list[Mapping[str, Any]]:
+        """Return the metadata of each document."""
+        return self._column(Reader.read_metadata, lambda reader, document: reader.metadata(document))
+
     @property
     def given_texts(self) -> list[str | None]:
         """The text of each document, None if it has none, whether or not it has an id."""

@@ -125,7 +125,7 @@ class Reader:
             return as_ids(list(map(self.id, documents)))
         if not isinstance(id_key, str):
             return [joined_id(parts) for parts in zip(*(self.read_ids(documents, one) for one in id_key), strict=True)]
-        found = as_ids(_values_at(id_key, self._read_metadata(documents)))
+        found = as_ids(_values_at(id_key, self.read_metadata(documents)))
         if None in found:
             return [self.read_id(d, id_key) if one is None else one for one, d in zip(found, documents, strict=True)]
         return found
@@ -138,10 +138,11 @@ class Reader:
             grades = [self.own_grade(document, grade_key) for document in documents]
         if None not in grades:
             return grades
-        metadata = self._read_metadata(documents)
+        metadata = self.read_metadata(documents)
         return [m.get(grade_key) if grade is None else grade for grade, m in zip(grades, metadata, strict=True)]
 
-    def _read_metadata(self, documents: list[Any]) -> list[Mapping[str, Any]]:
+    def read_metadata(self, documents: list[Any]) -> list[Mapping[str, Any]]:
+        """Return the metadata of each document."""
         return list(map(self.metadata, documents)) if self.all_metadata is None else self.all_metadata(documents)
 
     def read_fields(self, documents: list[Any], doc_key: IdKey) -> list[Mapping[str, Any]]:
@@ -151,7 +152,7 @@ class Reader:
             documents: The documents.
             doc_key: The key of the id of the document that one was cut from.
         """
-        metadata = self._read_metadata(documents)
+        metadata = self.read_metadata(documents)
         if self.own_keys:
             keys = {*names_in(doc_key), *chain.from_iterable(OFFSETS)}
             if all(metadata) and keys.isdisjoint(chain.from_iterable(documents)):

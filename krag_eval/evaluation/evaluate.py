@@ -177,7 +177,7 @@ def evaluate_ids(
     if must_not is not None:
         from krag_eval.evaluation.rules import rules_of_lists  # most calls forbid nothing
 
-        rules = rules_of_lists(must_not, None, actual, checked, query_ids=query_ids)
+        rules = rules_of_lists(must_not, None, actual, checked, query_ids=query_ids, is_bare=True)
     cut_offs, table = choose_metrics(metrics, checked, k, with_leaks=rules is not None)
     return measure(
         match_and_judge(actual, predicted, checked, bare_ids=True, query_ids=query_ids, rules=rules),

@@ -12,7 +12,8 @@ from krag_eval._utils.formatting import number_of, one_line
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.serialization import data_frame, plain_fields
 from krag_eval.datasets import EvalSet, as_evalset
-from krag_eval.documents.document import Document, as_document
+from krag_eval.documents.document import Document, as_document, may_be_need
+from krag_eval.documents.needs import as_need
 from krag_eval.documents.text import normalize
 from krag_eval.evaluation.causes import check_rank
 from krag_eval.evaluation.detail import Detail, Scored, detail_of, largest_cut_off
@@ -207,13 +208,14 @@ def _cause(reason: Reason, retrieved: Collection[str | None]) -> str:
 def _copies(detail: Detail, found: Leaks, k: int | None) -> Iterator[Leak]:
     """Yield documents with the text of a document that is listed for their query, where ids alone are compared."""
     side = detail.batch.predicted
-    if detail.batch.settings.uses_texts or isinstance(detail.batch, IdBatch) or detail.sessions is not None:
+    if detail.batch.settings.methods != ("id",) or isinstance(detail.batch, IdBatch) or detail.sessions is not None:
         return
-    wanted = {one.id for row in found.listed for one in row}
+    listed = [[as_document(one) for entry in row for one in _each(entry)] for row in found.listed]
+    wanted = {one.id for row in listed for one in row}
     places = [place for place, one in enumerate(side.ids) if one in wanted]
     forms = {side.ids[place]: normalize(as_document(side.documents[place]).text or "") for place in places}
     bounds = side.offsets.tolist()
-    for query, row in enumerate(found.listed):
+    for query, row in enumerate(listed):
         texts = {form: one for one in row if (form := normalize(one.text or "") or forms.get(one.id))}
         for rank in range(1, bounds[query + 1] - bounds[query] + 1) if texts else ():
             place = bounds[query] + rank - 1
@@ -221,6 +223,11 @@ def _copies(detail: Detail, found: Leaks, k: int | None) -> Iterator[Leak]:
             same = texts.get(normalize(document.text or ""))
             if same is not None and side.ids[place] not in {one.id for one in row} and (k is None or rank <= k):
                 yield _leak(detail, query, rank, None, document, f"its text is that of {named(same)}", COPY)
+
+
+def _each(entry: Any) -> Sequence[Any]:
+    need = as_need(entry) if may_be_need(entry) else None
+    return (entry,) if need is None else need.any_of
 
 
 def _leak(

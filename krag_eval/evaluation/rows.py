@@ -120,7 +120,7 @@ class RowScorer:
             from krag_eval.evaluation.rules import rules_of_lists  # most rows forbid nothing
 
             listed, conditions = (None if one is None else [one] for one in (must_not, allowed))
-            rules = rules_of_lists(listed, conditions, [gold], self._settings)
+            rules = rules_of_lists(listed, conditions, [gold], self._settings, is_bare=bare)
         with self._lock:
             judged = judge_batch([gold], [retrieved], self._settings, bare_ids=bare, first_query=None, rules=rules)
             judged.document_counts.refuse_unmatchable(self._settings)

@@ -12,7 +12,6 @@ from krag_eval._utils.arrays import IntArray
 from krag_eval._utils.errors import (
     Argument,
     InvalidInputError,
-    describe_type,
     did_you_mean,
     errors_at,
     refuse,
@@ -22,10 +21,10 @@ from krag_eval._utils.formatting import number_of
 from krag_eval.datasets import EvalSet
 from krag_eval.documents.access import Allowed
 from krag_eval.documents.columns import Side
-from krag_eval.documents.document import Document, as_document
+from krag_eval.documents.document import Document, as_document, may_be_need
 from krag_eval.documents.readers import IdKey, as_id, fields_of, id_at, nfc
 from krag_eval.matching import Batch
-from krag_eval.matching.forbidden import Metadata, Rules, check_gold, find_forbidden
+from krag_eval.matching.forbidden import Metadata, Rules, find_forbidden
 from krag_eval.matching.id_batch import IdBatch
 from krag_eval.matching.settings import ScoringSettings, Settings
 from krag_eval.metrics.leaks import Leaks
@@ -39,6 +38,7 @@ def rules_of_lists(
     *,
     corpus: object = None,
     query_ids: Sequence[str] | None = None,
+    is_bare: bool = False,
 ) -> Rules | None:
     """Return the rules of queries whose documents are given as lists; None if there are none.
 
@@ -49,9 +49,10 @@ def rules_of_lists(
         settings: The scoring settings; where ids alone are matched, strings are ids.
         corpus: Documents whose metadata count where a retrieved document lacks a key.
         query_ids: The ids of the queries.
+        is_bare: Whether the documents are ids.
 
     Raises:
-        InvalidInputError: A document or a condition cannot be read, or a document is gold and forbidden.
+        InvalidInputError: A list or a condition cannot be read.
     """
     if must_not is None and allowed is None:
         return None
@@ -59,24 +60,30 @@ def rules_of_lists(
         refuse("actual", "a list with the gold documents of each query", actual)
     listed = _by_query("must_not", must_not, len(actual), query_ids)
     conditions = _by_query("allowed", allowed, len(actual), query_ids)
-    only_ids = settings.methods == ("id",)
-    documents = []
-    for query, row in enumerate(listed):
-        if row is not None and (isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable)):
-            refuse(f"must_not[{query}]", "a list of documents, [] if none is forbidden", row)
-        with errors_at(f"must_not[{query}]"):
-            documents.append([_document(one, settings.id_key, only_ids=only_ids) for one in row or ()])
-    rules = []
+    if {*map(type, listed)} - {list, type(None)}:
+        for query, row in enumerate(listed):
+            if row is not None and (isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable)):
+                refuse(f"must_not[{query}]", "a list of documents, [] if none is forbidden", row)
+    rows = [[] if row is None else row if type(row) is list else list(row) for row in listed]
+    key = settings.id_key if settings.uses_ids else None
+    if not is_bare and (settings.methods == ("id",) or key is not None):
+        rows = [[_as_document(one, key, only_ids=settings.methods == ("id",)) for one in row] for row in rows]
+    rules: list[Allowed | None] = []
+    known: dict[str, Allowed] = {}
     for query, one in enumerate(conditions):
         if one is not None and not isinstance(one, Mapping):
             refuse(f"allowed[{query}]", "a mapping from metadata keys to the values that are allowed, or None", one)
-        with errors_at(f"allowed[{query}]"):
-            rules.append(Allowed.of(one) if one else None)
-    for query, row in enumerate(documents):
-        if row and isinstance(actual[query], Iterable) and not isinstance(actual[query], (str, bytes)):
-            name = f"query {query}" if query_ids is None else f"query {query_ids[query]!r:.60}"
-            check_gold([_document(one, settings.id_key, only_ids=only_ids) for one in actual[query]], row, name)
-    return Rules(documents, rules, metadata_in(corpus))
+        rules.append(_allowed(one, known, f"allowed[{query}]") if one else None)
+    return Rules(rows, rules, metadata_in(corpus), is_bare)
+
+
+def _allowed(given: Mapping[str, Any], known: dict[str, Allowed], place: str) -> Allowed:
+    """Return a condition as it was read before, if it was."""
+    written = repr(given)
+    if written not in known:
+        with errors_at(place):
+            known[written] = Allowed.of(given)
+    return known[written]
 
 
 def rules_of_set(questions: EvalSet, settings: Settings, corpus: object = None) -> Rules | None:
@@ -85,7 +92,8 @@ def rules_of_set(questions: EvalSet, settings: Settings, corpus: object = None) 
         return None
     key = settings.id_key if settings.uses_ids else None
     listed = [[_under(one, key) for one in question.forbidden()] for question in questions]
-    allowed = [Allowed.of(question.allowed) if question.allowed else None for question in questions]
+    known: dict[str, Allowed] = {}
+    allowed = [_allowed(one.allowed, known, one.id) if one.allowed else None for one in questions]
     return Rules(listed, allowed, metadata_in(corpus))
 
 
@@ -124,7 +132,7 @@ def leaks_of(batch: Batch, rules: Rules, offsets: Sequence[int] | IntArray | Non
         reasons=found.reasons,
         documents=[_shown(batch, position) for position in found.positions.tolist()],
         n_unknown=found.n_unknown,
-        listed=() if offsets is not None else rules.must_not,
+        listed=() if offsets is not None or rules.is_bare else rules.must_not,
     )
 
 
@@ -142,10 +150,7 @@ def check_keys(side: Side, rules: Rules) -> None:
     wanted = {key for one in rules.allowed if one is not None and not one.if_missing for key in one.keys}
     if not wanted or not side.documents:
         return
-    known: set[str] = set()
-    for one in side.documents:
-        known |= {str(name) for name in as_document(one).metadata}
-    known |= {name for fields in rules.corpus.values() for name in fields}
+    known = {str(name) for fields in (*side.metadata(), *rules.corpus.values()) for name in fields}
     for key in sorted(wanted - known):
         warn(
             f"No document has {key!r:.60}, which ",
@@ -184,11 +189,13 @@ def _by_query(name: str, given: object, n_queries: int, query_ids: Sequence[str]
     return list(given)
 
 
-def _document(given: object, key: IdKey | None, *, only_ids: bool) -> Document:
-    bare = as_id(given) if only_ids else None
-    if bare is None and given is None:
-        raise InvalidInputError(f"{describe_type(given)} is no document.")
-    return _under(Document(id=bare) if bare is not None else as_document(given), key if only_ids else None)
+def _as_document(given: Any, key: IdKey | None, *, only_ids: bool) -> Any:
+    """Return a bare id as a document, and a document with its id under the key where ids are read."""
+    if only_ids and type(given) in (str, int):
+        given = {"id": given}
+    if key is None or may_be_need(given):
+        return given
+    return _under(as_document(given), key)
 
 
 def _under(document: Document, key: IdKey | None) -> Document:

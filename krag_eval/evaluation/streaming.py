@@ -168,7 +168,7 @@ class Scorer:
         if must_not is not None or allowed is not None:
             from krag_eval.evaluation.rules import rules_of_lists  # most queries forbid nothing
 
-            rules = rules_of_lists(must_not, allowed, actual, self._settings)
+            rules = rules_of_lists(must_not, allowed, actual, self._settings, is_bare=self._bare_ids)
         judged = judge_batch(actual, predicted, self._settings, bare_ids=self._bare_ids, first_query=first, rules=rules)
         self.signature = with_needs(self.signature, has_needs=judged.batch.actual.needs is not None)
         self._between_steps()

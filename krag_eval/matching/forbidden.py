@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, IntArray
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, errors_at
 from krag_eval.documents.access import Allowed
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import SUPERSEDED_BY, Document, as_document, may_be_need
 from krag_eval.documents.needs import as_need
-from krag_eval.documents.readers import split_pair
+from krag_eval.documents.readers import as_id, split_pair
 from krag_eval.documents.text import normalize
 from krag_eval.matching import Batch, find_matches
+from krag_eval.matching.id_batch import IdSide
+from krag_eval.matching.settings import Settings
 
 Metadata = Mapping[str, Mapping[str, Any]]
 
@@ -26,28 +28,34 @@ class Rules:
     """What must not be retrieved for each query.
 
     Attributes:
-        must_not: The forbidden documents of each query.
+        must_not: The forbidden documents of each query, as gold is given; ids alone if `is_bare`.
         allowed: What whoever asks may see, for each query; None for anything.
         corpus: The metadata of documents by id, for those that say nothing about a key.
+        is_bare: Whether `must_not` holds ids.
     """
 
-    must_not: Sequence[Sequence[Document]]
+    must_not: Sequence[Sequence[Any]]
     allowed: Sequence[Allowed | None]
     corpus: Metadata
+    is_bare: bool = False
 
     @property
     def is_defined(self) -> BoolArray:
         """Whether a query forbids anything; shape (n_queries,)."""
         pairs = zip(self.must_not, self.allowed, strict=True)
-        return np.array([bool(listed) or allowed is not None for listed, allowed in pairs], dtype=bool)
+        return np.fromiter((bool(listed) or allowed is not None for listed, allowed in pairs), bool, len(self.allowed))
 
     def repeated(self, times: Sequence[int]) -> Rules:
         """Return the rules of each query so many times one after another."""
-        return Rules(
-            [one for one, n in zip(self.must_not, times, strict=True) for _ in range(n)],
-            [one for one, n in zip(self.allowed, times, strict=True) for _ in range(n)],
-            self.corpus,
+        return replace(
+            self,
+            must_not=[one for one, n in zip(self.must_not, times, strict=True) for _ in range(n)],
+            allowed=[one for one, n in zip(self.allowed, times, strict=True) for _ in range(n)],
         )
+
+    def document(self, given: Any) -> Document:
+        """Return an entry of `must_not` as a document."""
+        return Document(id=as_id(given)) if self.is_bare else as_document(given)
 
     def metadata_of(self, document: Document) -> Mapping[str, Any]:
         """Return the metadata of a document, with those of the corpus where it has none."""
@@ -119,47 +127,123 @@ class Forbidden:
 
 
 def find_forbidden(batch: Batch, rules: Rules) -> Forbidden:
-    """Return which retrieved documents of a batch break the rules of their query."""
-    reasons = _listed(batch, rules.must_not) if any(rules.must_not) else {}
+    """Return which retrieved documents of a batch break the rules of their query.
+
+    Raises:
+        InvalidInputError: A document of `must_not` cannot be read, or is gold, too.
+    """
+    reasons = _listed(batch, rules) if any(rules.must_not) else {}
     n_unknown = 0
     if any(allowed is not None for allowed in rules.allowed):
-        documents = batch.predicted.documents
-        bounds = batch.predicted.offsets.tolist()
-        for query, allowed in enumerate(rules.allowed):
-            for position in range(bounds[query], bounds[query + 1]) if allowed is not None else ():
-                metadata = rules.metadata_of(_with_id(documents[position], batch.predicted.ids[position]))
-                lacks = any(metadata.get(key) is None for key in allowed.keys)  # type: ignore[union-attr]
-                n_unknown += lacks
-                why = allowed.broken_by(metadata)  # type: ignore[union-attr]
-                if why is not None:
-                    reasons.setdefault(position, Reason(why, MISSING if lacks else FILTER))
+        n_unknown = _add_broken(reasons, batch, rules)
     positions = sorted(reasons)
     return Forbidden(np.array(positions, dtype=np.int64), [reasons[one] for one in positions], n_unknown)
 
 
-def _with_id(given: Any, id_: str | None) -> Document:
-    document = as_document(given)
-    return document if id_ is None else replace(document, id=id_)
+def _add_broken(reasons: dict[int, Reason], batch: Batch, rules: Rules) -> int:
+    """Add the documents that break `allowed`; return how many retrieved documents lack a key that it looks at."""
+    side = batch.predicted
+    metadata, bounds, ids = side.metadata(), side.offsets.tolist(), side.ids if rules.corpus else ()
+    known: dict[tuple[Any, ...], tuple[str | None, bool]] = {}  # most documents look alike to a rule
+    n_unknown = 0
+    for query, allowed in enumerate(rules.allowed):
+        if allowed is None:
+            continue
+        keys = allowed.keys
+        for position in range(bounds[query], bounds[query + 1]):
+            fields = metadata[position]
+            if rules.corpus:
+                fields = {**rules.corpus.get(ids[position] or "", {}), **fields}
+            seen = (id(allowed), *map(fields.get, keys))
+            try:
+                found = known.get(seen)
+            except TypeError:  # a value is a list
+                found, seen = None, ()
+            if found is None:
+                found = allowed.broken_by(fields), any(fields.get(key) is None for key in keys)
+                if seen:
+                    known[seen] = found
+            why, lacks = found
+            n_unknown += lacks
+            if why is not None:
+                reasons.setdefault(position, Reason(why, MISSING if lacks else FILTER))
+    return n_unknown
 
 
-def _listed(batch: Batch, must_not: Sequence[Sequence[Document]]) -> dict[int, Reason]:
+def _listed(batch: Batch, rules: Rules) -> dict[int, Reason]:
     """Return the positions of retrieved documents that match one of their query's `must_not`, each with the reason."""
-    settings, bounds = batch.settings, batch.predicted.offsets.tolist()
-    side = Side("actual", must_not, **settings.reading)
-    found: dict[int, Reason] = {}
-    if settings.methods == ("id",):
-        ids = iter(side.ids)
-        by_id = [{next(ids): document for document in row} for row in must_not]
-        for query, (wanted, row) in enumerate(zip(by_id, batch.predicted.id_rows(), strict=True)):
-            for place, one in enumerate(row) if wanted and not wanted.keys().isdisjoint(row) else ():
-                if one is not None and one in wanted:
-                    found[bounds[query] + place] = _reason(wanted[one])
-        return found
-    documents = [document for row in must_not for document in row]
-    matches = find_matches(Batch(side, batch.predicted, settings))
-    for gold, position in zip(matches.actual.tolist(), matches.predicted.tolist(), strict=True):
-        found.setdefault(position, _reason(documents[gold]))
+    settings = batch.settings
+    try:
+        side = _side(settings, rules)
+        by_id = settings.methods == ("id",)
+        found = _with_ids(batch, side, rules) if by_id else _with_texts(batch, side)
+    except InvalidInputError:
+        _read_carefully(rules)
+        raise
+    return {position: _reason(rules.document(document)) for position, document in found.items()}
+
+
+def _side(settings: Settings, rules: Rules) -> Side:
+    if rules.is_bare:
+        return IdSide("actual", rules.must_not, id_map=settings.reading["id_map"])
+    return Side("actual", rules.must_not, **settings.reading)
+
+
+def _read_carefully(rules: Rules) -> None:
+    """Raise an error that names the place of a document in `must_not`, if one cannot be read."""
+    for query, row in enumerate(rules.must_not):
+        for place, one in enumerate(row):
+            with errors_at(f"must_not[{query}][{place}]"):
+                if as_need(one) is None if may_be_need(one) else True:
+                    rules.document(one)
+
+
+def _with_ids(batch: Batch, side: Side, rules: Rules) -> dict[int, Any]:
+    """Return the forbidden documents that were retrieved by their ids, by position."""
+    found: dict[int, Any] = {}
+    bounds, first = batch.predicted.offsets.tolist(), side.offsets.tolist()
+    rows = zip(side.id_rows(), *map(_matched_ids, (batch.predicted, batch.actual)), strict=True)
+    for query, (listed, row, gold) in enumerate(rows):
+        if not listed:
+            continue
+        wanted = {*listed}
+        wanted.discard(None)
+        if not wanted.isdisjoint(gold):
+            _refuse_both(next(one for one in gold if one in wanted), query)
+        if wanted.isdisjoint(row):
+            continue
+        for place, one in enumerate(row):
+            if one in wanted:
+                at = listed.index(one)
+                given = rules.must_not[query] if rules.is_bare else side.documents[first[query] : first[query + 1]]
+                found[bounds[query] + place] = given[at]
     return found
+
+
+def _matched_ids(side: Side) -> Iterable[Sequence[str | None]]:
+    """Return the ids of each query, which were read when they were matched."""
+    return side.rows if isinstance(side, IdSide) else side.id_rows()
+
+
+def _with_texts(batch: Batch, side: Side) -> dict[int, Any]:
+    """Return the forbidden documents that were retrieved by any method, by position."""
+    texts, gold_texts = side.given_texts, batch.actual.given_texts
+    first, gold_first = side.offsets.tolist(), batch.actual.offsets.tolist()
+    for query in range(len(batch)):
+        both = {*texts[first[query] : first[query + 1]]} & {*gold_texts[gold_first[query] : gold_first[query + 1]]}
+        if (same := next((one for one in both if one), None)) is not None:
+            _refuse_both(same, query)
+    matches = find_matches(Batch(side, batch.predicted, batch.settings))
+    found: dict[int, Any] = {}
+    for gold, position in zip(matches.actual.tolist(), matches.predicted.tolist(), strict=True):
+        found.setdefault(position, side.documents[gold])
+    return found
+
+
+def _refuse_both(name: object, query: int) -> NoReturn:
+    raise InvalidInputError(
+        f"{name!r:.60} is gold and in `must_not` of query {query}. It can be one of the two: take it out of one."
+    )
 
 
 def _reason(document: Document) -> Reason:
