@@ -381,8 +381,11 @@ def _in_units(parts: SpanParts | None, text: str | None) -> list[tuple[int, int]
     return [(int(units[start]), int(units[min(end, len(text))])) for start, end in parts]
 
 
-def _earned(detail: Detail) -> dict[str, list[int]]:
-    """Return for each retrieved document its credit (1: relevant, 2: credited) and the rank that it repeats."""
+def _earned(detail: Detail) -> dict[str, Any]:
+    """Return for each retrieved document its credit (1: relevant, 2: credited) and the rank that it repeats.
+
+    Where documents are forbidden also why, by their place; after unjudged documents were removed, ranks are others.
+    """
     side, judged = detail.batch.predicted, detail.judged
     credit, repeat = np.zeros((2, int(side.offsets[-1])), dtype=np.int64)
     credit[side.offsets[judged.relevant_query] + judged.relevant_rank - 1] = 1
@@ -391,7 +394,12 @@ def _earned(detail: Detail) -> dict[str, list[int]]:
         repeat[position] = first + 1
     again = np.flatnonzero(repeat)
     repeat[again] -= side.offsets[side.query_of(again)]
-    return {"credit": credit.tolist(), "repeat": repeat.tolist()}
+    earned: dict[str, Any] = {"credit": credit.tolist(), "repeat": repeat.tolist()}
+    if detail.leaks is not None and detail.batch.settings.unjudged != "remove":
+        starts = side.offsets.tolist()
+        why = ((start, detail.leaks.reasons_of(query)) for query, start in enumerate(starts[:-1]))
+        earned["forbidden"] = {start + rank - 1: reason for start, reasons in why for rank, reason in reasons.items()}
+    return earned
 
 
 class _Columns(dict[str, list[Any]]):

@@ -371,3 +371,23 @@ def test_where_a_stage_lost_a_gold_document_is_said(page: Page, tmp_path: Path) 
         write_page(tmp_path, build_report(EvalSet([{"id": "q", "gold": [{"id": "a"}]}]), {"only": run}, k=5)) + "#q=q"
     )
     assert "lost in rerank" in page.inner_text("#krag-query .fates")
+
+
+def test_a_forbidden_document_is_shown_as_such_and_above_the_verdict(page: Page, tmp_path: Path) -> None:
+    reason = "superseded <img src=x onerror=alert(1)>"
+    rows = [
+        {"id": n, "question": f"q{n}", "gold_chunk_ids": ["a"], "must_not": [{"id": "y", "reason": reason}]}
+        for n in (1, 2)
+    ]
+    leaking = {"1": [{"id": "a"}, {"id": "y"}], "2": [{"id": "a"}]}
+    report = build_report(EvalSet(rows), {"run": leaking})
+    page.goto(write_page(tmp_path, report) + "#q=1")
+    assert lines(card(page, "run", 1)) == ["✓ credited gold 1 by id (1.000)"]
+    assert lines(card(page, "run", 2)) == [f"✕ forbidden {reason}", "– no match"]
+    page.keyboard.press("Escape")
+    top = "(name) => document.querySelector(name).getBoundingClientRect().top"
+    assert page.evaluate(top, ".alarms") < page.evaluate(top, ".verdict")
+    assert (
+        f"1 of 2 questions got a forbidden document within rank 10. First: 1: y at rank 2: {reason}."
+        in page.inner_text(".alarms")
+    )

@@ -123,12 +123,14 @@ function sharing(place, rankings) {
 
 // One retrieved document. `moved` is what became of its rank in the other ranking, or null where there is none.
 function rankCard(system, query, retrieved, known, moved) {
-  const { credit, repeat, score } = details().systems[system].ranks;
+  const { credit, repeat, score, forbidden } = details().systems[system].ranks;
+  const why = forbidden?.[retrieved.place];
+  const banned = why === undefined ? null : make("p", { class: "earned" }, badge("bad", "\u2715", "forbidden"), " ", isolated(why));
   const matches = matchesAt(system, retrieved.place);
   const scored = score[retrieved.place] === NONE ? null : make("span", { class: "quiet" }, `score ${details().scores[score[retrieved.place]]}`);
   const title = make("h4", {}, make("span", { class: "rank" }, String(retrieved.within)), documentId(retrieved), scored, moved);
   const line = make("p", { class: "earned" }, earned(credit[retrieved.place], repeat[retrieved.place] && rankName(system, query, repeat[retrieved.place]), matches.length > 0), " ", ...matched(matches));
-  return make("li", { class: classesOfRank(retrieved.rank, credit[retrieved.place]), "data-rank": retrieved.rank }, title, line, textBlock(retrieved.text, known, partsOf(details().systems[system].ranks, retrieved.place, false)), aboutBlock(retrieved.about), labelButtons(query, retrieved));
+  return make("li", { class: classesOfRank(retrieved.rank, credit[retrieved.place]), "data-rank": retrieved.rank }, title, banned, line, textBlock(retrieved.text, known, partsOf(details().systems[system].ranks, retrieved.place, false)), aboutBlock(retrieved.about), labelButtons(query, retrieved));
 }
 
 // Below the cut-off a card is faint, and a line is drawn above the first of these.
