@@ -85,6 +85,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         keep_documents: Keep every retrieval, so that `result()` has `per_query` and `explain`; memory use grows.
         level: `"chunk"` or `"document"`: at document level ids are read from the metadata under `doc_key`.
         doc_key: The metadata key of document ids.
+        sample: The share of root runs that is scored, from 0 to 1; `KRAG_EVAL_LIVE=off` makes it 0.
         **settings: Further scoring settings that `evaluate` takes, such as `threshold`, `tokenizer` or `id_key`.
 
     Raises:
@@ -122,6 +123,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         keep_documents: bool = False,
         level: str = "chunk",
         doc_key: IdKey = "doc_id",
+        sample: float = 1.0,
         **settings: Any,
     ) -> None:
         if match_method is not None:
@@ -139,6 +141,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
             level=level,
             doc_key=doc_key,
             keep_documents=keep_documents,
+            sample=sample,
             **settings,
         )
         self._only_outermost = only_outermost

@@ -137,6 +137,7 @@ def score_traces(
         keep_documents=keep_documents,
         **settings,
     )
+    scorer.sample = 1.0  # whether live scores are on does not matter here
     names.check(scorer.result().keys())
     n_found = n_inner = n_unreadable = 0
     with requests_of("score_traces", sender.client):

@@ -21,7 +21,7 @@ from krag_eval.metrics.cut_offs import GivenCutOff
 from krag_eval.metrics.sessions import SessionJudgments
 from krag_eval.retrievers.live.gold import Gold, GoldLookup
 from krag_eval.retrievers.live.retrievals import Retrieval, TakenDocument, read_taken
-from krag_eval.retrievers.live.sinks import ScoredSession
+from krag_eval.retrievers.live.sinks import ScoredSession, choose_main
 from krag_eval.retrievers.responses import NOT_ENDED, Copier
 
 
@@ -130,10 +130,13 @@ class SessionJudge:
         settings: The scoring settings.
         k: One cut-off or several.
         keep: Keep every session, for `run` and `result`.
+        metrics: The metrics of retrievals that were asked for; None for the default ones.
     """
 
-    def __init__(self, gold: GoldLookup | None, settings: Settings, k: object, *, keep: bool) -> None:
-        self._gold, self._settings, self._k, self.keeps = gold, settings, k, keep
+    def __init__(
+        self, gold: GoldLookup | None, settings: Settings, k: object, *, keep: bool, metrics: object = None
+    ) -> None:
+        self._gold, self._settings, self._k, self.keeps, self._metrics = gold, settings, k, keep, metrics
         self._copy = Copier(id_key=settings.id_key)
         self.start_anew()
 
@@ -173,7 +176,8 @@ class SessionJudge:
             sessions, cut_offs, table = self._judge([gold], [row])
             columns = score_sessions(sessions, table, cut_offs)
             values = {key: None if column[0] != column[0] else float(column[0]) for key, column in columns.items()}
-        return ScoredSession(session.session_id, query_id, row, values, session.n_late, session.ended_at)
+        main = choose_main(values, self._metrics, self._k)
+        return ScoredSession(session.session_id, query_id, row, values, session.n_late, session.ended_at, main)
 
     def run(self) -> Run:
         """Return the sessions that were kept; a question that was asked again has ` (2)` behind its id."""
