@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -50,7 +51,8 @@ def test_whole_sessions_are_chosen_by_their_ids_without_bias() -> None:
 def test_ids_that_begin_with_the_time_are_sampled_alike() -> None:
     scorer = LiveScorer(GOLD, match_method="id", sample=0.25)
     for number in range(4_000):
-        retrieve(scorer, "q1", [], session_id=UUID(int=(0x019A_0000_0000 + number) << 80))
+        retrieve(scorer, "q1", [{"id": "a"}], session_id=UUID(int=(0x019A_0000_0000 + number) << 80))
+    assert scorer.flush(30)
     assert abs(scorer.counters.not_sampled - 3_000) < 4 * (4_000 * 0.25 * 0.75) ** 0.5
 
 
@@ -64,7 +66,11 @@ def test_one_variable_switches_all_off(
     with caplog.at_level(logging.WARNING, "krag_eval.retrievers.live"):
         scorers = [LiveScorer(GOLD, match_method="id", k=1, sinks=sink) for _ in range(2)]
     for scorer in scorers:
-        search = scorer.retrieval(lambda query: RETRIEVED[query])
+
+        @scorer.retrieval
+        def search(query: str) -> Any:
+            return RETRIEVED[query]
+
         with scorer.question("q1"):
             assert [search(query) for query in RETRIEVED] == list(RETRIEVED.values())
         assert scorer.flush(10)

@@ -64,7 +64,7 @@ class Retrieval:
     seconds: float = 0.0
     ended_at: datetime | None = None
     is_replayed: bool = False
-    state: Literal["running", "held", "ended", "late", "dropped"] = "running"
+    state: Literal["running", "held", "ended", "late", "dropped", "cancelled"] = "running"
     is_scored: bool = True
     question: str | None = None
     tool: str | None = None

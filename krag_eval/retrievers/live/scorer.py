@@ -190,7 +190,8 @@ class LiveScorer(OfOneProcess):
     def question(self, query_id: object = None, text: str | None = None) -> Iterator[None]:
         """Make the searches in a `with` block a session of one question, whose gold is found by its id or text.
 
-        A session whose block is cancelled or interrupted is not counted.
+        Where frameworks report retrievers, tools and nodes to this scorer, those that run in the block belong to it,
+        too. If the block is cancelled or interrupted, the session is left out and counted as cancelled.
 
         Args:
             query_id: The id of the question.
@@ -202,7 +203,7 @@ class LiveScorer(OfOneProcess):
             yield
         except BaseException as error:
             if not isinstance(error, Exception):
-                self._sessions.end(str(asked.session_id))
+                self.cancel_session(asked.session_id)
             raise
         finally:
             self.places.opened.reset(token)
@@ -353,10 +354,10 @@ class LiveScorer(OfOneProcess):
         """Note that a retrieval raised, and return it; it counts only once it is released.
 
         For frameworks that may repeat or replace it: then the application never gets this failure. A call that was
-        cancelled or interrupted is forgotten: nobody waited for its result.
+        cancelled or interrupted is left out and counted as cancelled: nobody waited for its result.
         """
         if not isinstance(error, Exception):
-            self.drop(run_id)
+            self.drop(run_id, is_cancelled=True)
             return None
         retrieval = self._close(run_id)
         if retrieval is None:
@@ -374,12 +375,13 @@ class LiveScorer(OfOneProcess):
             retrieval.taken, retrieval.error = take_documents(documents), None
         self._put(retrieval)
 
-    def drop(self, run_id: object) -> None:
-        """Forget a retrieval that is not to be scored."""
+    def drop(self, run_id: object, *, is_cancelled: bool = False) -> None:
+        """Forget a retrieval that is not to be scored, and count it if it was cancelled."""
         with self._lock:
             retrieval = self._open.pop(str(run_id), None)
             if retrieval is not None:
-                retrieval.state = "dropped"
+                retrieval.state = "cancelled" if is_cancelled else "dropped"
+                self.counters.cancelled += is_cancelled and retrieval.is_scored
 
     def end_session(
         self, session_id: object, *, query_id: str | None = None, query: str | None = None, cited: object = None
@@ -393,7 +395,8 @@ class LiveScorer(OfOneProcess):
             cited: The documents that the answer cites, if that is known.
         """
         session = self._sessions.end(str(session_id))
-        if session is None:
+        if session is None or not session.searches:
+            self._count_session(seen=0, cancelled=int(session is not None and session.is_cancelled))
             return
         session.query_id, session.query = query_id, query
         try:
@@ -403,6 +406,17 @@ class LiveScorer(OfOneProcess):
         self._count_session(dropped=int(not self._queue.put(session)), errors=session.n_late)
         if session.n_late:
             self._note("a session ended before its searches", f"{session.n_late} of {len(session.searches)} searches")
+
+    def cancel_session(self, session_id: object) -> None:
+        """Note that the root run of a session was cancelled or interrupted: it and what runs in it are left out.
+
+        Retrievals in it that have ended are scored by themselves.
+        """
+        session = self._sessions.end(str(session_id))
+        if session is not None:
+            for search in session.searches:
+                self.drop(search.run_id, is_cancelled=True)
+            self._count_session(seen=0, cancelled=int(bool(session.searches) or session.is_cancelled))
 
     def report(self, kind: str, what: str | BaseException) -> None:
         """Count a problem, and log the first of each kind as a warning, without credentials."""
@@ -449,7 +463,7 @@ class LiveScorer(OfOneProcess):
     def session_result(self) -> EvaluationResult:
         """Return the result over all sessions with gold: what `evaluate_run` returns for their questions.
 
-        Without a session of several searches, it is `result()`.
+        If every session is one search, it has the metrics of `result()`, too.
 
         Raises:
             InvalidInputError: `keep_documents` is not set.
