@@ -18,6 +18,7 @@ from krag_eval_langfuse.client import (
     LangfuseRequestError,
     address_of,
     environment_of,
+    environment_to_send,
     load_langfuse,
     queue_is_full,
     why_disabled,
@@ -114,6 +115,7 @@ class QueueDelivery(Delivery):
                     timestamp=score.timestamp,
                     metadata=dict(score.metadata),
                     **score.target.to_dict(),
+                    **environment_to_send(client, score.environment),
                 )
                 outcome += Outcome(sent=1)
             except Exception as error:  # noqa: BLE001 - the application must continue, so count the failure

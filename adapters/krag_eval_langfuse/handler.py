@@ -6,7 +6,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -253,16 +253,17 @@ class LangfuseScoreHandler(RetrievalSink):
             return
         values = session.main_scores
         known = [target for target in targets if isinstance(target, Target)]
-        wholes = {Target(trace_id=target.trace_id) if target.trace_id else target for target in known}
+        wholes = {replace(target, observation_id=None) for target in known}
         if len(wholes) != 1:
             self._sender.skip(no_target=len(values))
             return
-        metadata: dict[str, Primitive] = {"n_searches": len(session.row.searches)}
+        target = wholes.pop()
+        metadata: dict[str, Primitive] = {"n_searches": len(session.row.searches), **target.metadata}
         if self._include_text:
             metadata |= texts(session.query_id, session.row.searches[0].query)
         identity = (self._run_id or "", f"session={session.session_id}")
         clean = self._sender.clean(metadata)
-        _send(self._sender, values, make_scores(values, wholes.pop(), self._names, identity, session.ended_at, clean))
+        _send(self._sender, values, make_scores(values, target, self._names, identity, session.ended_at, clean))
         self._sender.finish()
 
     def flush(self, timeout: float | None = None) -> bool:
@@ -295,7 +296,7 @@ def send_retrieval(
         run_id: The run that they belong to, if any.
         text: Add the text and the id of the query to the metadata.
     """
-    metadata: dict[str, Primitive] = {"seconds": retrieval.seconds}
+    metadata: dict[str, Primitive] = {"seconds": retrieval.seconds, **target.metadata}
     if retrieval.name is not None:
         metadata["retriever"] = retrieval.name
     if retrieval.error is not None:

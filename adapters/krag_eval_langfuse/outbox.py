@@ -705,7 +705,7 @@ class Outbox(Delivery):
         """Store these scores and start sending."""
         environment = environment_of(client) or "default"
         try:
-            self.file.put(replace(score, environment=environment) for score in scores)
+            self.file.put(replace(score, environment=score.environment or environment) for score in scores)
         except Exception as error:  # noqa: BLE001 - the application must continue, so count the failure
             return Outcome(failed=len(scores), problems=(describe(error, client),))
         self.start(client)

@@ -204,19 +204,18 @@ class SessionJudge:
         rows, gold = [row for _, row, _ in kept], [gold for gold, _, _ in kept]
         rankings = [RetrieverError(row.error) if row.error is not None else row.found for row in rows]
         sessions, of_sessions, table = self._judge(gold, rows)
-        if any(row.is_session for row in rows):
-            cut_offs = of_sessions
-        else:  # its metrics of rankings stand beside those of sessions
+        has_sessions = any(row.is_session for row in rows)
+        if not has_sessions:  # the metrics of rankings stand beside those of sessions
             table = {**_at(of_rankings, cut_offs), **_at(table, of_sessions)}
-            sessions, cut_offs = None, tuple(dict.fromkeys((*cut_offs, *of_sessions)))
+            of_sessions = tuple(dict.fromkeys((*cut_offs, *of_sessions)))
         return measure(
             judge_batch([documents for _, documents in gold], rankings, self._settings),
-            cut_offs,
+            of_sessions,
             table,
             queries=[text for _, _, text in kept],
             query_ids=[query_id for query_id, _ in gold],
             signature_parts=parts,
-            sessions=sessions,
+            sessions=sessions if has_sessions else None,
         )
 
     def _judge(
