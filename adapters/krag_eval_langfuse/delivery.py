@@ -92,16 +92,18 @@ class QueueDelivery(Delivery):
 
     def __init__(self) -> None:
         self._flushing: threading.Thread | None = None
+        self._n_open = 0  # scores that no flush has confirmed
         self._lock = threading.Lock()
         lifecycle.renew_when_forked(self)
 
     def start_anew(self) -> None:
         """Reset the lock in a forked process: the thread that held it does not exist here."""
-        self._flushing, self._lock = None, threading.Lock()
+        self._flushing, self._n_open, self._lock = None, 0, threading.Lock()
 
     def send(self, client: Any, scores: Sequence[Score]) -> Outcome:
         """Hand over these scores."""
         outcome = Outcome()
+        self._n_open += len(scores)
         for place, score in enumerate(scores):
             if queue_is_full(client):
                 return outcome + Outcome(failed=len(scores) - place, problems=(_FULL,))
@@ -124,7 +126,15 @@ class QueueDelivery(Delivery):
 
     def flush(self, client: Any, timeout: float | None) -> bool:
         """Flush the client on a separate thread, because its own `flush` has no timeout."""
-        end = None if timeout is None else time.monotonic() + timeout
+        n_open = self._n_open
+        if self._flush(client, None if timeout is None else time.monotonic() + timeout):
+            self._n_open -= n_open
+            return True
+        if n_open and lifecycle.seconds_exiting() is not None:
+            _LOG.warning("krag_eval: the process ends, and up to %d scores have not reached Langfuse", n_open)
+        return False
+
+    def _flush(self, client: Any, end: float | None) -> bool:
         earlier = self._flushing
         if earlier is not None and not _joined(earlier, end):
             return False

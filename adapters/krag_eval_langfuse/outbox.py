@@ -1100,7 +1100,7 @@ _HELD: list[ScoreFile] = []
 
 def _at_exit() -> None:
     """Give the last scores a moment to arrive. If a live scorer still writes, that opens the file again."""
-    end = time.monotonic() + AT_EXIT_SECONDS
+    end = time.monotonic() + AT_EXIT_SECONDS - (lifecycle.seconds_exiting() or 0.0)
     for outbox in tuple(_OPEN.values()):
         if outbox.is_sending and not outbox.wait(max(0.0, end - time.monotonic())):
             _LOG.warning("krag_eval: %s", outbox.describe_waiting())

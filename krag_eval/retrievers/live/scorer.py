@@ -187,7 +187,9 @@ class LiveScorer(OfOneProcess):
         return recorded(self, function, query, name)
 
     @contextmanager
-    def question(self, query_id: object = None, text: str | None = None) -> Iterator[None]:
+    def question(
+        self, query_id: object = None, text: str | None = None, *, flush: float | None = None
+    ) -> Iterator[None]:
         """Make the searches in a `with` block a session of one question, whose gold is found by its id or text.
 
         Where frameworks report retrievers, tools and nodes to this scorer, those that run in the block belong to it,
@@ -196,6 +198,8 @@ class LiveScorer(OfOneProcess):
         Args:
             query_id: The id of the question.
             text: Its text.
+            flush: For processes that may stop without an exit, such as a serverless function or one that SIGTERM kills:
+                wait at the end of the block until the scores are sent, so many seconds at most.
         """
         asked = Place(uuid4().hex, as_id(query_id), text)
         token = self.places.opened.set(asked)
@@ -208,6 +212,8 @@ class LiveScorer(OfOneProcess):
         finally:
             self.places.opened.reset(token)
             self.end_session(asked.session_id, query_id=asked.query_id, query=asked.question)
+            if flush is not None:
+                LiveScorer.flush(self, flush)
 
     def place_here(self) -> Place:
         """Return where a retrieval that starts here belongs; adapters also know the runs of their framework."""
@@ -436,6 +442,11 @@ class LiveScorer(OfOneProcess):
         end = None if timeout is None else time.monotonic() + timeout
         scored = self._queue.flush(timeout)
         return self._sinks.flush(end) and scored
+
+    @property
+    def n_waiting(self) -> int:
+        """How many retrievals and sessions are not scored yet."""
+        return self._queue.n_waiting
 
     def result(self) -> EvaluationResult:
         """Return the result over all retrievals with gold that have ended.

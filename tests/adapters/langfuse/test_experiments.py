@@ -287,12 +287,13 @@ def test_a_task_that_always_returns_none_is_an_error_of_the_run() -> None:
     ids=["an answer as gold", "an answer as output", "documents without text", "a gold that is none"],
 )
 def test_a_bad_item_costs_only_itself(item: ItemResult) -> None:
-    good = ItemResult({"expected_output": ["a", "b"]}, TEXTS)
+    good: Any = ItemResult({"expected_output": ["a", "b"]}, TEXTS)
     (evaluator,) = as_langfuse_run_evaluators(2, metrics=["recall", "mrr"])
+    results: list[Any] = [good, item, good]
     with pytest.warns(
         KragEvalWarning, match=r"1 of 3 items cannot be scored and are left out\. The first one: .*item 1"
     ):
-        found: Any = evaluator(item_results=[good, item, good])
+        found: Any = evaluator(item_results=results)
     assert values(found) == run_values([good, good])
     assert {(one.metadata["n_left_out"], one.metadata["n_queries"], one.comment) for one in found} == {
         (1, 2, "1 of 3 items cannot be scored and are left out")
