@@ -93,6 +93,13 @@ def queue_is_full(client: Any) -> bool:
     return False
 
 
+def is_orphaned(client: Any) -> bool:
+    """Return whether the threads that send the client's scores are gone, as in forks with early langfuse 4."""
+    resources = getattr(client, "_resources", None)
+    consumers = getattr(resources, "_score_consumers", None) or getattr(resources, "_ingestion_consumers", None) or ()
+    return bool(consumers) and not any(one.is_alive() for one in consumers)
+
+
 def environment_of(client: Any) -> str | None:
     """Return the environment that the client sets on its scores, or None."""
     environment = getattr(client, "_environment", None)

@@ -19,6 +19,7 @@ from krag_eval_langfuse.client import (
     address_of,
     environment_of,
     environment_to_send,
+    is_orphaned,
     load_langfuse,
     queue_is_full,
     why_disabled,
@@ -93,6 +94,7 @@ class QueueDelivery(Delivery):
     def __init__(self) -> None:
         self._flushing: threading.Thread | None = None
         self._n_open = 0  # scores that no flush has confirmed
+        self._direct = SyncDelivery()
         self._lock = threading.Lock()
         lifecycle.renew_when_forked(self)
 
@@ -102,6 +104,8 @@ class QueueDelivery(Delivery):
 
     def send(self, client: Any, scores: Sequence[Score]) -> Outcome:
         """Hand over these scores."""
+        if is_orphaned(client):  # nobody would take them out of the queue
+            return self._direct.send(client, scores) + self._direct.finish(client)
         outcome = Outcome()
         self._n_open += len(scores)
         for place, score in enumerate(scores):
@@ -127,6 +131,8 @@ class QueueDelivery(Delivery):
     def flush(self, client: Any, timeout: float | None) -> bool:
         """Flush the client on a separate thread, because its own `flush` has no timeout."""
         n_open = self._n_open
+        if is_orphaned(client):
+            return True
         if self._flush(client, None if timeout is None else time.monotonic() + timeout):
             self._n_open -= n_open
             return True

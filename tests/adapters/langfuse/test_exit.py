@@ -97,7 +97,7 @@ def run(
         "LANGFUSE_PUBLIC_KEY": f"pk-lf-exit-{folder.name}",
         "LANGFUSE_SECRET_KEY": "sk-lf-exit",
         "LANGFUSE_BASE_URL": server.url,
-        "PYTHONPATH": os.pathsep.join([*os.environ.get("XPATH","").split(), str(ROOT), str(ROOT / "adapters")]),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "adapters")]),
         "PYTHONWARNINGS": "ignore::DeprecationWarning",  # of forks with threads, which are the test
     }
     return subprocess.run(
