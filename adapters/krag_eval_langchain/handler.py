@@ -85,6 +85,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         keep_documents: Keep every retrieval, so that `result()` has `per_query` and `explain`; memory use grows.
         level: `"chunk"` or `"document"`: at document level ids are read from the metadata under `doc_key`.
         doc_key: The metadata key of document ids.
+        sample: The share of root runs that is scored, from 0 to 1; `KRAG_EVAL_LIVE=off` makes it 0.
         **settings: Further scoring settings that `evaluate` takes, such as `threshold`, `tokenizer` or `id_key`.
 
     Raises:
@@ -122,6 +123,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         keep_documents: bool = False,
         level: str = "chunk",
         doc_key: IdKey = "doc_id",
+        sample: float = 1.0,
         **settings: Any,
     ) -> None:
         if match_method is not None:
@@ -139,6 +141,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
             level=level,
             doc_key=doc_key,
             keep_documents=keep_documents,
+            sample=sample,
             **settings,
         )
         self._only_outermost = only_outermost
@@ -149,6 +152,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         self._unseen: Counter[str] | None = Counter()  # what tools returned; None after the first retrieval
         self._query_id_key = query_id_key
         self._runs = _OpenRuns(max_pending * _RUNS_PER_RETRIEVAL)
+        self._paused: OrderedDict[str | None, _OpenRun] = OrderedDict()  # interrupted root runs, by LangGraph's thread
 
     @property
     def scored(self) -> int:
@@ -195,19 +199,20 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         is_scored = looked_at and not (outer is not None and self._only_outermost) and not self.places.is_inside
         if not is_scored and outer is None:
             return
-        query_id = as_id((metadata or {}).get(self._query_id_key))
+        run.query_id = as_id((metadata or {}).get(self._query_id_key))
+        place = run.place_in(run.asked)
         if is_scored:
-            self._runs.forget_failures_of(run, query, query_id)
+            self._runs.forget_failures_of(run, query, place.query_id)
         self._unseen = None
         run.note_search()
         self.begin(
             "langchain",
             run_id,
             query,
-            query_id=query_id,
-            question=run.root.query if outer is None else None,
+            query_id=place.query_id,
+            question=place.question if outer is None else None,
             name=name,
-            session_id=run.root.run_id if outer is None else None,
+            session_id=place.session_id if outer is None else None,
             tool=run.tool,
             stage_of=outer,
             is_scored=is_scored,
@@ -257,14 +262,32 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
     @_guarded
     def _on_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
         run = self._runs.get(run_id)
-        if run is not None and not run.has_searched and self._is_search(run) and not _is_a_pause(error):
+        is_cancelled = not isinstance(error, Exception)
+        is_timeout = isinstance(error, TimeoutError) or _is_a(error, "NodeTimeoutError")
+        if run is not None:
+            run.root.is_paused |= _is_a(error, "GraphInterrupt")
+            if is_timeout or is_cancelled:  # LangChain does not report what it stops inside
+                for inner in self._runs.inside(run):
+                    self._stop(inner, error)
+        if run is not None and self._is_unfinished_search(run) and not _is_a(error, "GraphBubbleUp"):
             self._begin(run)
             self._fail(run_id, error)
         else:
-            self._end_session(self._end(run_id, has_raised=True))
+            self._end_session(self._end(run_id, has_raised=True), is_cancelled=is_cancelled)
 
     on_chain_end = on_tool_end = _on_end
     on_chain_error = on_tool_error = _on_error
+
+    def _stop(self, run: _OpenRun, error: BaseException) -> None:
+        """End a run that was stopped by what stopped the run around it, if it is a retrieval."""
+        if run.retriever_id == run.run_id:
+            self._fail(run.run_id, error)
+        elif self._is_unfinished_search(run):
+            self._begin(run)
+            self._fail(run.run_id, error)
+
+    def _is_unfinished_search(self, run: _OpenRun) -> bool:
+        return not run.has_searched and self._is_search(run)
 
     def _start(
         self, run_id: UUID, parent_run_id: UUID | None, tags: Sequence[str] | None, *, is_retriever: bool
@@ -273,6 +296,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         current: UUID | None = getattr(ensure_config().get("callbacks"), "parent_run_id", None)
         run, forgotten = self._runs.start(run_id, parent_run_id, current, tags or (), is_retriever=is_retriever)
         self._count(forgotten)
+        run.asked = self.places.opened.get() or (None if run.parent is None else run.parent.asked)
         return run
 
     def _start_around(
@@ -282,8 +306,21 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         run.name = given.get("name") or (serialized or {}).get("name")
         run.query_id = as_id((given.get("metadata") or {}).get(self._query_id_key))
         run.query, run.given = _text_of(inputs), keys_in(inputs)
+        if run.parent is None:
+            self._resume(run, inputs, (given.get("metadata") or {}).get("thread_id"))
         run.targets = self.locate("langchain", run_id)  # at the end the handler of a sink may have closed it already
         return run
+
+    def _resume(self, run: _OpenRun, inputs: Any, thread_id: object) -> None:
+        """Resume the session of a thread of LangGraph that was interrupted; other input means that it is given up."""
+        run.thread_id = as_id(thread_id)
+        paused = self._paused.pop(run.thread_id, None)
+        if paused is None:
+            return
+        if inputs is None or (fields_of(inputs) or {}).get("resume") is not None:
+            run.session_id, run.query, run.query_id = paused.session_id, paused.query, run.query_id or paused.query_id
+        else:
+            self.cancel_session(paused.session_id)
 
     def _is_search(self, run: _OpenRun) -> bool:
         """Whether a tool or step is a retrieval whatever comes of it: it is named, or has returned documents before."""
@@ -309,18 +346,18 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         if run.name is not None and len(self._searches) < _MOST_NAMES:
             self._searches.add(run.name)
         self._unseen = None
-        root = run.root
-        query = root.query if run.query is None else run.query
-        self._runs.forget_failures_of(run, query, run.query_id)
+        place = run.place_in(run.asked)
+        query = run.root.query if run.query is None else run.query
+        self._runs.forget_failures_of(run, query, place.query_id)
         run.note_search()
         self.begin(
             "langchain",
             run.run_id,
             query,
-            query_id=run.query_id,
-            question=root.query,
+            query_id=place.query_id,
+            question=place.question,
             name=run.name,
-            session_id=root.run_id,
+            session_id=place.session_id,
             tool=run.tool,
             started=run.started,
             targets=run.targets,
@@ -334,7 +371,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
             return super().place_here()
         self._unseen = None
         run.note_search()
-        return Place(str(run.root.run_id), run.query_id, run.root.query)
+        return run.place_in(self.places.opened.get() or run.asked)
 
     def flush(self, timeout: float | None = None) -> bool:
         """As `LiveScorer.flush`; also tell what was seen if there was no retrieval at all."""
@@ -362,11 +399,21 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         self._count(self._runs.end(run_id, failure, has_raised=has_raised), outputs)
         return run
 
-    def _end_session(self, run: _OpenRun | None) -> None:
-        if run is not None and run.parent is None:
-            self._n_roots += 1
-            self._tell_unseen(_ENOUGH_TO_MISS_ONE)
-            self.end_session(run.run_id, query_id=run.query_id, query=run.query)
+    def _end_session(self, run: _OpenRun | None, *, is_cancelled: bool = False) -> None:
+        if run is None or run.parent is not None:
+            return
+        self._n_roots += 1
+        self._tell_unseen(_ENOUGH_TO_MISS_ONE)
+        if run.asked is not None:
+            return  # the session ends with the question
+        if is_cancelled:
+            self.cancel_session(run.session_id)
+        elif run.is_paused and run.thread_id is not None:
+            self._paused[run.thread_id] = run
+            if len(self._paused) > _MOST_NAMES:
+                self.cancel_session(self._paused.popitem(last=False)[1].session_id)
+        else:
+            self.end_session(run.session_id, query_id=run.query_id, query=run.query)
 
     def _count(self, failures: Sequence[Any], outputs: Any = None) -> None:
         """Count failed retrievals that nothing replaced any more; one may have got documents in its place."""
@@ -390,9 +437,9 @@ def _check_tools(given: Any) -> Mapping[str, Callable[[Any], object]]:
     return dict(tools)
 
 
-def _is_a_pause(error: BaseException) -> bool:
-    """Whether this is how LangGraph interrupts a node, or leaves it for another one."""
-    return any(base.__name__ == "GraphBubbleUp" for base in type(error).__mro__)
+def _is_a(error: BaseException, name: str) -> bool:
+    """Whether this is an error of LangGraph, which need not be installed."""
+    return any(base.__name__ == name for base in type(error).__mro__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,6 +491,11 @@ class _OpenRun:
         failures: The failed retrievals in it that nothing has replaced so far.
         query_id: The id of the question that it was given.
         query: The text that it was given.
+        asked: The question of the `with` block that it started in.
+        session_id: The id of its session, if it is a root run.
+        thread_id: The thread of LangGraph that it runs in.
+        is_paused: Whether it is a root run that was interrupted, and may be resumed.
+        inside: The runs in it that have not ended, if it is a root run.
     """
 
     run_id: UUID
@@ -462,6 +514,18 @@ class _OpenRun:
     has_searched: bool = False
     started: float = field(default_factory=time.perf_counter)
     targets: list[object | None] | None = None
+    asked: Place | None = None
+    session_id: str = ""
+    thread_id: str | None = None
+    is_paused: bool = False
+    inside: set[UUID] = field(default_factory=set)
+
+    def place_in(self, asked: Place | None) -> Place:
+        """Return where a retrieval in it belongs: to this question, or else to the root run."""
+        root = self.root
+        if asked is None:
+            return Place(root.session_id, self.query_id, root.query)
+        return Place(asked.session_id, self.query_id or asked.query_id, asked.question or root.query)
 
     def note_search(self) -> None:
         """Note a retrieval in this run and in all runs around it: what they return was counted there."""
@@ -502,11 +566,24 @@ class _OpenRuns(OrderedDict[UUID, _OpenRun]):
         is_branch = any(tag.startswith(_BRANCH) for tag in tags)
         around_id, tool = (None, None) if parent is None else (parent.retriever_id, parent.tool)
         retriever_id = run_id if is_retriever else around_id
-        self[run_id] = run = _OpenRun(run_id, parent_id, parent, retriever_id, tool, is_branch)
+        self[run_id] = run = _OpenRun(run_id, parent_id, parent, retriever_id, tool, is_branch, session_id=str(run_id))
+        run.root.inside.add(run_id)
         if parent is not None and parent.failures and any(tag.startswith(_ANOTHER_ATTEMPT) for tag in tags):
             with self._lock:
                 parent.failures = []
         return run, self.end(next(iter(self))) if len(self) > self._most else []
+
+    def inside(self, run: _OpenRun) -> list[_OpenRun]:
+        """Return the runs in this one that have not ended, the innermost first."""
+        depths: dict[_OpenRun, int] = {}
+        for run_id in list(run.root.inside):
+            inner = one = self.get(run_id)
+            depth = 0
+            while one is not None and one is not run:
+                one, depth = one.parent, depth + 1
+            if inner is not None and one is run and depth:
+                depths[inner] = depth
+        return sorted(depths, key=depths.__getitem__, reverse=True)
 
     def are_around(self, run_id: UUID) -> bool:
         """Return whether the run around this one is open."""
@@ -529,6 +606,7 @@ class _OpenRuns(OrderedDict[UUID, _OpenRun]):
         run = self.pop(run_id, None)
         if run is None:
             return []
+        run.root.inside.discard(run_id)
         with self._lock:
             run.is_open, failures = False, run.failures + ([] if failure is None else [failure])
             if has_raised and run.parent is not None and run.parent.is_open:

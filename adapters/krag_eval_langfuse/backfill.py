@@ -137,6 +137,7 @@ def score_traces(
         keep_documents=keep_documents,
         **settings,
     )
+    scorer.sample = 1.0  # whether live scores are on does not matter here
     names.check(scorer.result().keys())
     n_found = n_inner = n_unreadable = 0
     with requests_of("score_traces", sender.client):
@@ -192,7 +193,8 @@ class _ToObservations(RetrievalSink):
         if self._sender is None or retrieval.result is None:
             return
         retrieval = replace(retrieval, seconds=recorded.seconds, ended_at=recorded.ended_at)
-        target = Target(trace_id=recorded.trace_id, observation_id=recorded.id)  # known here, so none is located
+        # It is known here, so none is located.
+        target = Target(trace_id=recorded.trace_id, observation_id=recorded.id, of_trace=recorded.of_trace)
         send_retrieval(self._sender, retrieval, target, self._names, self._run_id, self._include_text)
 
 
@@ -203,6 +205,7 @@ _LARGEST_PAGE = 1000
 _OWN_ARGUMENTS = ("limit", "cursor", "fields", "expand_metadata", "request_options")
 _DOCUMENT = re.compile(r"retrieval\.documents\.(\d+)\.document\.(id|content|score|metadata)\Z")
 _QUERY = ("query", "question", "input", "query_str", "text")
+_OF_TRACE = ("environment", "session_id", "user_id")
 _REPR = re.compile(r"<\w.*\(.*\)>\Z", re.DOTALL)
 
 
@@ -219,6 +222,7 @@ class _Recorded:
         retrieved: The documents, or an exception that stands for that of the retriever.
         seconds: How long it took.
         ended_at: When it ended.
+        of_trace: The environment, session and user of its trace, as far as Langfuse knows them.
     """
 
     id: str
@@ -229,6 +233,7 @@ class _Recorded:
     retrieved: list[Any] | BaseException
     seconds: float
     ended_at: datetime
+    of_trace: Mapping[str, str] = field(default_factory=dict)
 
 
 def _observations(
@@ -303,6 +308,7 @@ def _read(observation: Any, query_id_key: str, retrieved: Where, strings: BareSt
         retrieved=found,
         seconds=0.0 if start is None or end is None else max(0.0, (end - start).total_seconds()),
         ended_at=end or start or datetime.now(UTC),
+        of_trace={name: text for name in _OF_TRACE if isinstance(text := getattr(observation, name, None), str)},
     )
 
 

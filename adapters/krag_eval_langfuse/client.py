@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import queue
 import weakref
 from datetime import UTC, datetime
@@ -92,10 +93,24 @@ def queue_is_full(client: Any) -> bool:
     return False
 
 
+def is_orphaned(client: Any) -> bool:
+    """Return whether the threads that send the client's scores are gone, as in forks with early langfuse 4."""
+    resources = getattr(client, "_resources", None)
+    consumers = getattr(resources, "_score_consumers", None) or getattr(resources, "_ingestion_consumers", None) or ()
+    return bool(consumers) and not any(one.is_alive() for one in consumers)
+
+
 def environment_of(client: Any) -> str | None:
     """Return the environment that the client sets on its scores, or None."""
     environment = getattr(client, "_environment", None)
     return environment if isinstance(environment, str) and environment else None
+
+
+def environment_to_send(client: Any, environment: str | None) -> dict[str, str]:
+    """Return the argument of `create_score` for an environment; early releases of langfuse 4 take none."""
+    if environment is None or "environment" not in inspect.signature(client.create_score).parameters:
+        return {}
+    return {"environment": environment}
 
 
 def project_of(client: Any) -> object:
@@ -126,6 +141,12 @@ def without_keys(client: Any, text: str) -> str:
     return redact(text)
 
 
+def project_of_span(span: Any) -> object:
+    """Return the public key of the client that started an OpenTelemetry span, or None."""
+    scope = getattr(span, "instrumentation_scope", None)
+    return (getattr(scope, "attributes", None) or {}).get("public_key")
+
+
 def records(client: Any, span: Any) -> bool:
     """Return whether this client certainly exports an OpenTelemetry span."""
     resources = getattr(client, "_resources", None)
@@ -134,8 +155,7 @@ def records(client: Any, span: Any) -> bool:
     if scope is None or resource is None or getattr(span, "resource", None) is not resource:
         return False
     spans = load_langfuse("krag_eval_langfuse", "langfuse.span_filter")
-    public_key = (getattr(scope, "attributes", None) or {}).get("public_key")
-    if spans.is_langfuse_span(span) and public_key != getattr(resources, "public_key", None):
+    if spans.is_langfuse_span(span) and project_of_span(span) != getattr(resources, "public_key", None):
         return False  # a span of another client in this process
     exports = getattr(resources, "should_export_span", None) or spans.is_default_export_span
     return bool(exports(span))

@@ -18,6 +18,8 @@ from krag_eval_langfuse.client import (
     LangfuseRequestError,
     address_of,
     environment_of,
+    environment_to_send,
+    is_orphaned,
     load_langfuse,
     queue_is_full,
     why_disabled,
@@ -91,16 +93,21 @@ class QueueDelivery(Delivery):
 
     def __init__(self) -> None:
         self._flushing: threading.Thread | None = None
+        self._n_open = 0  # scores that no flush has confirmed
+        self._direct = SyncDelivery()
         self._lock = threading.Lock()
         lifecycle.renew_when_forked(self)
 
     def start_anew(self) -> None:
         """Reset the lock in a forked process: the thread that held it does not exist here."""
-        self._flushing, self._lock = None, threading.Lock()
+        self._flushing, self._n_open, self._lock = None, 0, threading.Lock()
 
     def send(self, client: Any, scores: Sequence[Score]) -> Outcome:
         """Hand over these scores."""
+        if is_orphaned(client):  # nobody would take them out of the queue
+            return self._direct.send(client, scores) + self._direct.finish(client)
         outcome = Outcome()
+        self._n_open += len(scores)
         for place, score in enumerate(scores):
             if queue_is_full(client):
                 return outcome + Outcome(failed=len(scores) - place, problems=(_FULL,))
@@ -114,6 +121,7 @@ class QueueDelivery(Delivery):
                     timestamp=score.timestamp,
                     metadata=dict(score.metadata),
                     **score.target.to_dict(),
+                    **environment_to_send(client, score.environment),
                 )
                 outcome += Outcome(sent=1)
             except Exception as error:  # noqa: BLE001 - the application must continue, so count the failure
@@ -122,7 +130,17 @@ class QueueDelivery(Delivery):
 
     def flush(self, client: Any, timeout: float | None) -> bool:
         """Flush the client on a separate thread, because its own `flush` has no timeout."""
-        end = None if timeout is None else time.monotonic() + timeout
+        n_open = self._n_open
+        if is_orphaned(client):
+            return True
+        if self._flush(client, None if timeout is None else time.monotonic() + timeout):
+            self._n_open -= n_open
+            return True
+        if n_open and lifecycle.seconds_exiting() is not None:
+            _LOG.warning("krag_eval: the process ends, and up to %d scores have not reached Langfuse", n_open)
+        return False
+
+    def _flush(self, client: Any, end: float | None) -> bool:
         earlier = self._flushing
         if earlier is not None and not _joined(earlier, end):
             return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -58,8 +58,39 @@ class _Scoring:
         """Return the ranking of an item; of an item without an output, an exception in its place."""
         return RuntimeError(_NO_OUTPUT) if output is None else find_retrieved(output, self.retrieved_at, self._strings)
 
+    def read(
+        self, item_results: Sequence[Any], check: Callable[[Any, Any], object] | None = None
+    ) -> tuple[list[tuple[list[Any], Any, bool]], list[Exception]]:
+        """Return the gold, the ranking, and whether there is no output, of each item with gold; and what is wrong.
+
+        Args:
+            item_results: The items of a run.
+            check: Called with the gold and the ranking of each; raises if they cannot be scored.
+        """
+        found, wrong = [], list[Exception]()
+        for number, item_result in enumerate(item_results):
+            try:
+                gold = self.gold(_field(_field(item_result, "item"), "expected_output"))
+                if gold is not None:
+                    output = _field(item_result, "output")
+                    ranking = self.retrieved(output)
+                    if check is not None:
+                        check(gold, ranking)
+                    found.append((gold, ranking, output is None))
+            except InvalidInputError as error:
+                wrong.append(error.at(f"item {number}"))
+            except Exception as error:  # noqa: BLE001 - what the user's own `gold` or `retrieved` raises
+                error.add_note(f"item {number}")
+                wrong.append(error)
+        return found, wrong
+
     def evaluations(
-        self, values: Mapping[str, float | str | None], metadata: dict[str, Any], *, of_run: bool = False
+        self,
+        values: Mapping[str, float | str | None],
+        metadata: dict[str, Any],
+        *,
+        of_run: bool = False,
+        comment: str | None = None,
     ) -> list[Any]:
         """Return the defined values as evaluations of Langfuse."""
         evaluation = load_langfuse("as_langfuse_evaluators").Evaluation
@@ -68,7 +99,7 @@ class _Scoring:
             if value is not None:
                 data_type, config_id = self.names.kind_of(key, value, of_run=of_run)
                 of_key = {"name": self.names[key], "data_type": data_type, "config_id": config_id}
-                found.append(evaluation(value=value, metadata=metadata, **of_key))
+                found.append(evaluation(value=value, metadata=metadata, comment=comment, **of_key))
         return found
 
 
@@ -152,8 +183,9 @@ def as_langfuse_run_evaluators(
 ) -> list[RunEvaluatorFunction]:
     """Return evaluators of runs, for `run_experiment(run_evaluators=...)`: macro and micro values over all items.
 
-    The values are those of `evaluate` for all items that have an expected output. The arguments are those of
-    `as_langfuse_evaluators`.
+    The values are those of `evaluate` for all items that have an expected output. Items that cannot be scored, such as
+    one whose task returned a string, are left out: a warning names the first, and the scores say how many. The
+    arguments are those of `as_langfuse_evaluators`.
 
     Args:
         k: One cut-off or several.
@@ -179,36 +211,37 @@ def as_langfuse_run_evaluators(
     scoring = _Scoring(k, metrics, gold, retrieved, prefix, level, doc_key, booleans, verdicts, config_ids, settings)
 
     def krag_eval_retrieval_of_run(*, item_results: Sequence[Any], **_: Any) -> list[Any]:
-        """Return the aggregates of one run."""
-        golds, rankings, n_without_output = [], [], 0
-        for number, item_result in enumerate(item_results):
-            try:
-                documents = scoring.gold(_field(_field(item_result, "item"), "expected_output"))
-                if documents is not None:
-                    output = _field(item_result, "output")
-                    golds.append(documents)
-                    rankings.append(scoring.retrieved(output))
-                    n_without_output += output is None
-            except InvalidInputError as error:
-                raise error.at(f"item {number}") from None
-        if not golds:
-            raise InvalidInputError(
-                f"None of {len(item_results)} items has an expected output, so no gold documents are known. Add them "
-                "to the expected output of each item, or pass a function with `gold=`."
-            )
-        if n_without_output == len(golds):
-            raise InvalidInputError(
-                f"There are no documents to score: for all {len(golds)} items {_NO_OUTPUT}. {_RETURN}"
-            )
-        if n_without_output:
-            warn(f"{n_without_output} of {len(golds)} items are scored as failed retrievals: {_NO_OUTPUT}. {_RETURN}")
+        """Return the aggregates of one run; an item that cannot be scored costs only itself."""
+        found, wrong = scoring.read(item_results)
         scorer = scoring.scorer()
-        result = scorer.score_batch(golds, rankings)
+        try:
+            result = scorer.score_batch([gold for gold, _, _ in found], [ranking for _, ranking, _ in found])
+        except InvalidInputError:  # of one item, or there is none
+            found, wrong = scoring.read(item_results, check=scoring.rows.score_query)
+            if wrong and not found:
+                raise wrong[0] from None
+            if not found:
+                raise InvalidInputError(
+                    f"None of {len(item_results)} items has an expected output, so no gold documents are known. Add "
+                    "them to the expected output of each item, or pass a function with `gold=`."
+                ) from None
+            scorer = scoring.scorer()
+            result = scorer.score_batch([gold for gold, _, _ in found], [ranking for _, ranking, _ in found])
+        n_items, n_without_output = len(found), sum(is_missing for _, _, is_missing in found)
+        if n_without_output == n_items:
+            raise InvalidInputError(f"There are no documents to score: for all {n_items} items {_NO_OUTPUT}. {_RETURN}")
+        if n_without_output:
+            warn(f"{n_without_output} of {n_items} items are scored as failed retrievals: {_NO_OUTPUT}. {_RETURN}")
+        left_out = f"{len(wrong)} of {len(item_results)} items cannot be scored and are left out" if wrong else None
+        if left_out:
+            warn(f"{left_out}. The first one: {wrong[0]!s:.300}")
         scorer.check()
-        metadata = {"signature": scorer.signature, "n_queries": len(golds), "n_items": len(item_results)}
+        metadata = {"signature": scorer.signature, "n_queries": n_items, "n_items": len(item_results)}
         if result.errors:
             metadata["n_failed"] = len(result.errors)
-        return scoring.evaluations(result.to_dict(), metadata, of_run=True)
+        if wrong:
+            metadata["n_left_out"] = len(wrong)
+        return scoring.evaluations(result.to_dict(), metadata, of_run=True, comment=left_out)
 
     return [krag_eval_retrieval_of_run]
 

@@ -6,7 +6,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -242,7 +242,7 @@ class LangfuseScoreHandler(RetrievalSink):
     def on_retrieval_scored(self, retrieval: ScoredRetrieval, target: object | None) -> None:
         """Send the scores of a live retrieval to its target; count them if that is unknown."""
         if not isinstance(target, Target):
-            self._sender.skip(no_target=len(retrieval.scores))
+            self._sender.skip(no_target=len(retrieval.main_scores))
             return
         send_retrieval(self._sender, retrieval, target, self._names, self._run_id, self._include_text)
         self._sender.finish()
@@ -251,18 +251,19 @@ class LangfuseScoreHandler(RetrievalSink):
         """Send the scores of a live session to the trace of its searches; count them if that is unknown."""
         if len(session.row.searches) < self._fewest_searches or not session.scores:
             return
+        values = session.main_scores
         known = [target for target in targets if isinstance(target, Target)]
-        wholes = {Target(trace_id=target.trace_id) if target.trace_id else target for target in known}
+        wholes = {replace(target, observation_id=None) for target in known}
         if len(wholes) != 1:
-            self._sender.skip(no_target=len(session.scores))
+            self._sender.skip(no_target=len(values))
             return
-        metadata: dict[str, Primitive] = {"n_searches": len(session.row.searches)}
+        target = wholes.pop()
+        metadata: dict[str, Primitive] = {"n_searches": len(session.row.searches), **target.metadata}
         if self._include_text:
             metadata |= texts(session.query_id, session.row.searches[0].query)
         identity = (self._run_id or "", f"session={session.session_id}")
         clean = self._sender.clean(metadata)
-        scores = make_scores(session.scores, wholes.pop(), self._names, identity, session.ended_at, clean)
-        _send(self._sender, session.scores, scores)
+        _send(self._sender, values, make_scores(values, target, self._names, identity, session.ended_at, clean))
         self._sender.finish()
 
     def flush(self, timeout: float | None = None) -> bool:
@@ -295,18 +296,19 @@ def send_retrieval(
         run_id: The run that they belong to, if any.
         text: Add the text and the id of the query to the metadata.
     """
-    metadata: dict[str, Primitive] = {"seconds": retrieval.seconds}
+    metadata: dict[str, Primitive] = {"seconds": retrieval.seconds, **target.metadata}
     if retrieval.name is not None:
         metadata["retriever"] = retrieval.name
     if retrieval.error is not None:
         metadata["retriever_raised"] = True
     if retrieval.result is not None:
-        metadata["n_gold"] = retrieval.result.n_gold
+        metadata |= {"n_gold": retrieval.result.n_gold, "n_retrieved": retrieval.n_retrieved}
+        metadata["n_repeats"] = retrieval.n_repeats
     if text:
         metadata |= texts(retrieval.query_id, retrieval.query)
     identity = (run_id or "", f"retrieval={retrieval.run_id}")
     verdict = {} if retrieval.result is None else names.verdict(retrieval.result)
-    values = {**retrieval.scores, **verdict}
+    values = {**retrieval.main_scores, **verdict}
     _send(sender, values, make_scores(values, target, names, identity, retrieval.ended_at, sender.clean(metadata)))
 
 

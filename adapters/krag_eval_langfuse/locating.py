@@ -13,11 +13,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from krag_eval import InvalidInputError
-from krag_eval_langfuse.client import records
+from krag_eval_langfuse.client import project_of, project_of_span, records
 from krag_eval_langfuse.scores import Target
 
 _LOG = logging.getLogger("krag_eval.langfuse")
 _MOST_OPEN = 10_000
+# Where spans have what Langfuse knows of their trace.
+_OF_TRACE = {
+    "langfuse.environment": "environment",
+    "session.id": "session_id",
+    "user.id": "user_id",
+    "langfuse.release": "release",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,7 @@ class Locator:
         self._followed: dict[int, weakref.ref[Any]] = {}
         self._follows = False
         self._warned = False
+        self._foreign: set[object] = set()
         for handler in self._kept:
             self.follow(handler)
 
@@ -96,9 +104,12 @@ class Locator:
         for handler in filter(None, (reference() for reference in references)):
             try:
                 observation = handler._runs.get(key)  # noqa: SLF001 - see above
-                if observation is not None:
-                    recorded = observation._otel_span.is_recording()  # noqa: SLF001 - if not, its ids belong to another span
-                    return _target(observation.trace_id, observation.id) if recorded else None
+                if observation is None:
+                    continue
+                span = observation._otel_span  # noqa: SLF001 - see above
+                if not span.is_recording() or self._is_foreign(span):  # its ids belong to another span, or project
+                    return None
+                return _target(observation.trace_id, observation.id, span)
             except (AttributeError, TypeError):
                 self._warn_once(handler)
         return None
@@ -109,11 +120,27 @@ class Locator:
         if trace is None:
             return None
         span = trace.get_current_span()
-        if not span.is_recording() or not records(self._client(), span):
+        if not span.is_recording() or self._is_foreign(span) or not records(self._client(), span):
             return None
         own, parent = span.get_span_context(), getattr(span, "parent", None)
-        target = _target(trace.format_trace_id(own.trace_id), trace.format_span_id(own.span_id))
+        target = _target(trace.format_trace_id(own.trace_id), trace.format_span_id(own.span_id), span)
         return None if target is None else _Span(target, own.span_id, None if parent is None else parent.span_id)
+
+    def _is_foreign(self, span: Any) -> bool:
+        """Whether another client of Langfuse started the span: its trace is in another project, which is told once."""
+        own, other = project_of(self._client()), project_of_span(span)
+        if own is None or other is None or own == other:
+            return False
+        if other not in self._foreign:
+            self._foreign.add(other)
+            _LOG.warning(
+                "krag_eval: retrievals in traces of the Langfuse project with the public key %s get no scores, because "
+                "the score handler sends to the project of %s. They are counted as `no_target`. Pass the client of "
+                "that project to a LangfuseScoreHandler.",
+                other,
+                own,
+            )
+        return True
 
     def _forget(self, key: int) -> None:
         # The garbage collector may call this at any moment, even while this thread holds the lock.
@@ -139,12 +166,14 @@ def _inner(start: _Span | None, end: _Span | None) -> Target | None:
     return end.target if end.parent_id == start.id else None
 
 
-def _target(trace_id: object, observation_id: object) -> Target | None:
+def _target(trace_id: object, observation_id: object, span: Any) -> Target | None:
     """Return the target, or None for the ids of a span that is not recorded, which are all zeros."""
     ids = (trace_id, observation_id)
     if not all(isinstance(value, str) and value.strip("0") for value in ids):
         return None
-    return Target(trace_id=str(trace_id), observation_id=str(observation_id))
+    attributes = getattr(span, "attributes", None) or {}
+    of_trace = {name: value for key, name in _OF_TRACE.items() if isinstance(value := attributes.get(key), str)}
+    return Target(trace_id=str(trace_id), observation_id=str(observation_id), of_trace=of_trace)
 
 
 def _as_list(given: object) -> Iterable[Any]:

@@ -705,7 +705,7 @@ class Outbox(Delivery):
         """Store these scores and start sending."""
         environment = environment_of(client) or "default"
         try:
-            self.file.put(replace(score, environment=environment) for score in scores)
+            self.file.put(replace(score, environment=score.environment or environment) for score in scores)
         except Exception as error:  # noqa: BLE001 - the application must continue, so count the failure
             return Outcome(failed=len(scores), problems=(describe(error, client),))
         self.start(client)
@@ -1100,7 +1100,7 @@ _HELD: list[ScoreFile] = []
 
 def _at_exit() -> None:
     """Give the last scores a moment to arrive. If a live scorer still writes, that opens the file again."""
-    end = time.monotonic() + AT_EXIT_SECONDS
+    end = time.monotonic() + AT_EXIT_SECONDS - (lifecycle.seconds_exiting() or 0.0)
     for outbox in tuple(_OPEN.values()):
         if outbox.is_sending and not outbox.wait(max(0.0, end - time.monotonic())):
             _LOG.warning("krag_eval: %s", outbox.describe_waiting())

@@ -6,7 +6,7 @@ import math
 import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from krag_eval.toolkit import QueryResult, refuse
 Primitive = str | int | float | bool
 _NAMESPACE = uuid.UUID("6d1f4f0e-6f0b-5d5c-9c5e-0d3a3c1b7f54")
 _SEPARATOR = "\x1f"
+_IDS = ("trace_id", "observation_id", "session_id", "dataset_run_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,8 @@ class Target:
         observation_id: The observation; it needs its trace.
         session_id: The session.
         dataset_run_id: The dataset run, which is the experiment.
+        of_trace: `environment`, `session_id`, `user_id` and `release` of the trace, as far as they are known. They are
+            sent with its scores, and do not identify the target.
 
     Raises:
         InvalidInputError: None or several of these are given, or an id is not a string.
@@ -39,12 +42,13 @@ class Target:
     observation_id: str | None = None
     session_id: str | None = None
     dataset_run_id: str | None = None
+    of_trace: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for name in _IDS:
+            value = getattr(self, name)
             if value is not None and not (isinstance(value, str) and value):
-                refuse(field.name, "a non-empty string", value)
+                refuse(name, "a non-empty string", value)
         if sum(value is not None for value in (self.trace_id, self.session_id, self.dataset_run_id)) != 1:
             raise InvalidInputError(
                 f"A score needs exactly one target, got {self.to_dict() or 'none'}. "
@@ -58,7 +62,12 @@ class Target:
 
     def to_dict(self) -> dict[str, str]:
         """Return the ids that are set, by name."""
-        return {field.name: value for field in fields(self) if (value := getattr(self, field.name)) is not None}
+        return {name: value for name in _IDS if (value := getattr(self, name)) is not None}
+
+    @property
+    def metadata(self) -> dict[str, Primitive]:
+        """What is known of the trace, without the environment, for which scores have a field."""
+        return {name: value for name, value in self.of_trace.items() if name != "environment"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +157,7 @@ def make_scores(
                 target=target,
                 timestamp=timestamp,
                 metadata=metadata,
+                environment=target.of_trace.get("environment"),
                 data_type=data_type,
                 config_id=config_id,
             )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
+import time
 import traceback
 import weakref
 from collections.abc import Callable, Iterable
@@ -14,6 +16,7 @@ Step = Literal["score", "send", "stop"]
 
 Call = Callable[[], object]
 _AT_EXIT: dict[Step, list[Call]] = {"score": [], "send": [], "stop": []}
+_EXITS: list[float] = []  # when the exit began
 _BEFORE_FORK, _IN_PARENT, _IN_CHILD = list[Call](), list[Call](), list[Call]()
 
 
@@ -56,7 +59,13 @@ def renew_when_forked(one: Renewed) -> None:
     _RENEWED.add(one)
 
 
+def seconds_exiting() -> float | None:
+    """Return how long the exit has taken so far; None before it."""
+    return None if not _EXITS else time.monotonic() - _EXITS[0]
+
+
 def _exit() -> None:
+    _EXITS.append(time.monotonic())
     for calls in _AT_EXIT.values():
         _call_all(reversed(calls))
 
@@ -74,7 +83,18 @@ def _call_all(calls: Iterable[Call]) -> None:
             traceback.print_exc()
 
 
+def _exit_with_processes() -> None:
+    """Exit with each process of `multiprocessing` too: Python calls no exit handlers there."""
+    util, process = (sys.modules.get(f"multiprocessing.{name}") for name in ("util", "process"))
+    if util is not None and process is not None:  # one that is imported later is seen in the forked process
+        util.register_after_fork(_exit, lambda _: util.Finalize(None, _exit, exitpriority=10))
+        if process.parent_process() is not None:
+            util.Finalize(None, _exit, exitpriority=10)
+
+
 at_fork(in_child=_renew_all)
+at_fork(in_child=_exit_with_processes)
+_exit_with_processes()
 if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is forked
     os.register_at_fork(
         before=lambda: _call_all(reversed(_BEFORE_FORK)),

@@ -307,6 +307,11 @@ class WorkQueue(Generic[T]):
             return 0
         return len(self._waiting)
 
+    @property
+    def n_waiting(self) -> int:
+        """How many items are not processed."""
+        return len(self._waiting) + self._n_busy
+
     def _run(self) -> None:
         while batch := self._next_batch():
             try:
@@ -343,6 +348,11 @@ class Background(Renewed, Protocol):
         """Finish what waits."""
         ...
 
+    @property
+    def n_waiting(self) -> int:
+        """How many items are not finished."""
+        ...
+
 
 _REGISTERED: weakref.WeakSet[Background] = weakref.WeakSet()
 
@@ -357,7 +367,8 @@ def register_background(one: Background) -> None:
 def _flush_all() -> None:
     end = time.monotonic() + EXIT_TIMEOUT
     for one in list(_REGISTERED):
-        one.flush(max(0.0, end - time.monotonic()))
+        if not one.flush(max(0.0, end - time.monotonic())) and one.n_waiting:
+            _LOG.warning("krag_eval: the process ends, and %d retrievals are not scored", one.n_waiting)
 
 
 at_exit("score", _flush_all)

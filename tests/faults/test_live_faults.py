@@ -17,8 +17,8 @@ from langchain_core.documents import Document as LangChainDocument
 
 from krag_eval import KragEvalWarning, LiveScorer
 from krag_eval.documents.document import Document
+from krag_eval.retrievers.live.judging import RetrievalJudge
 from krag_eval.retrievers.live.retrievals import Retrieval
-from krag_eval.retrievers.live.scorer import RetrievalJudge
 from tests.support.live_cases import GOLD, Gate, retrieve
 
 pytestmark = pytest.mark.full

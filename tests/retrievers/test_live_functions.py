@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import threading
+import time
+import warnings
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from krag_eval import EvalSet, InvalidInputError, LiveScorer, evaluate
+from krag_eval import EvalSet, InvalidInputError, LiveScorer, RetrievalSink, evaluate
 from tests.support.marks import nothing_may_match
 
 GOLD = EvalSet(
@@ -109,6 +113,31 @@ def test_searches_of_a_question_are_a_session_and_find_its_gold_whatever_they_as
     assert scorer.session_result()["session_recall@2"] == 0.5
     assert [len(row.searches) for row in scorer.sessions().rows.values()] == [2, 1]
     assert (scorer.counters.scored, scorer.session_counters.scored) == (3, 2)
+
+
+def test_a_question_that_flushes_is_scored_when_its_block_ends() -> None:
+    scorer = scorer_of()
+    with scorer.question("q1", flush=10):
+        as_sync(scorer, ["opening days"])
+    assert (scorer.counters.scored, scorer.session_counters.scored, scorer.n_waiting) == (1, 1, 0)
+
+
+def test_a_process_of_multiprocessing_scores_what_waits_when_it_ends(tmp_path: Path) -> None:
+    class Slow(RetrievalSink):
+        def on_retrieval_scored(self, retrieval: Any, target: object | None) -> None:
+            time.sleep(0.02)
+            with (tmp_path / "told").open("a") as file:
+                file.write(f"{retrieval.query_id}\n")
+
+    scorer = scorer_of(sinks=Slow())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork with threads, which is the test
+        child = multiprocessing.get_context("fork").Process(target=as_sync, args=(scorer, ["Wo ist es?"] * 10))
+        child.start()
+        child.join(30)
+    assert child.exitcode == 0
+    assert (tmp_path / "told").read_text().split() == ["q2"] * 10
+    assert scorer.counters.seen == 0
 
 
 def test_questions_of_threads_and_tasks_are_kept_apart() -> None:

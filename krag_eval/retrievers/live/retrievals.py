@@ -28,6 +28,8 @@ class LiveCounters:
         dropped: Those dropped because too many were waiting, or because they never ended.
         no_target: Those for which a sink found no target.
         errors: All problems: a retriever that raised, documents that cannot be read, a sink that failed.
+        cancelled: Those that were cancelled or interrupted, which are not in `seen`: nobody got their result.
+        not_sampled: Those that started outside of the `sample`, which are not in `seen`.
     """
 
     seen: int = 0
@@ -37,6 +39,8 @@ class LiveCounters:
     dropped: int = 0
     no_target: int = 0
     errors: int = 0
+    cancelled: int = 0
+    not_sampled: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -60,7 +64,7 @@ class Retrieval:
     seconds: float = 0.0
     ended_at: datetime | None = None
     is_replayed: bool = False
-    state: Literal["running", "held", "ended", "late", "dropped"] = "running"
+    state: Literal["running", "held", "ended", "late", "dropped", "cancelled"] = "running"
     is_scored: bool = True
     question: str | None = None
     tool: str | None = None

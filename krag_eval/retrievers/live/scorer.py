@@ -4,47 +4,49 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from datetime import UTC, datetime
+from hashlib import blake2b
 from typing import Any, Unpack, overload
 from uuid import uuid4
 
-from krag_eval._utils.checks import check_count, one_of
+from krag_eval._utils.checks import check_count, check_number
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.objects import OfOneProcess
 from krag_eval._utils.plugins import MONITORS, load
 from krag_eval._utils.redaction import describe_error
 from krag_eval._utils.suggestions import check_names
 from krag_eval._utils.threads import WorkQueue, register_background
-from krag_eval.datasets import DOC_KEY, LEVELS, Run, Stage
-from krag_eval.datasets.question import settings_at
+from krag_eval.datasets import DOC_KEY, Run, Stage
 from krag_eval.documents.readers import IdKey, as_id
-from krag_eval.evaluation.pipeline import MetricFunction, choose_metrics, judge_batch, measure, signature_of
-from krag_eval.evaluation.results import EvaluationResult, QueryResult
-from krag_eval.evaluation.streaming import Scorer
-from krag_eval.matching.fronts import DOCUMENT_IDS, NO_LISTS
-from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
-from krag_eval.metrics.judgments import count_repeats
+from krag_eval.evaluation.pipeline import MetricFunction
+from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.matching.settings import ScoringSettings
 from krag_eval.metrics.names import LIVE_CUT_OFFS
 from krag_eval.retrievers.live.alerts import Alert, Band, Scores, StartsToWatch, check_alerts, mean_of
 from krag_eval.retrievers.live.functions import F, Place, Places, recorded
-from krag_eval.retrievers.live.gold import Gold, GoldLookup, is_evalset
+from krag_eval.retrievers.live.judging import RetrievalJudge, yield_to_others
 from krag_eval.retrievers.live.retrievals import LiveCounters, Retrieval, take_documents
-from krag_eval.retrievers.live.sessions import OpenSessions, Session, SessionJudge
+from krag_eval.retrievers.live.sessions import OpenSessions, Session
 from krag_eval.retrievers.live.sinks import ScoredRetrieval, Sinks
 
 _LOG = logging.getLogger("krag_eval.retrievers.live")
+SWITCH = "KRAG_EVAL_LIVE"
 COUNT_KEYS = ("retrieved", "repeats", "empty")
 MOST_AT_ONCE = 32
 # How long a result waits for retrievals that are not scored yet, in seconds.
 RESULT_TIMEOUT = 30.0
 # After so many retrievals, documents that can never match are warned about.
 ENOUGH_TO_JUDGE = 20
+
+
+@functools.cache
+def _say_once(message: str) -> None:
+    _LOG.warning("%s", message)
 
 
 class LiveScorer(OfOneProcess):
@@ -69,6 +71,8 @@ class LiveScorer(OfOneProcess):
         doc_key: The metadata key of document ids.
         keep_documents: Keep every retrieval, so that `result()` has `per_query` and `explain`; memory then grows with
             each retrieval.
+        sample: The share of sessions that is scored, from 0 to 1. The id of the root run decides, so that all
+            searches of a session are scored, or none. The environment variable `KRAG_EVAL_LIVE=off` makes it 0.
         **settings: The scoring settings that `evaluate` takes. If the gold is an evaluation set, `match_method` is
             `"id"` by default, as in `evaluate_run`; otherwise `"text"`, as in `evaluate`.
 
@@ -77,6 +81,7 @@ class LiveScorer(OfOneProcess):
         session_counters: What became of the sessions: the retrievals that have the same `session_id`, in the order in
             which they started. `errors` counts searches that had not ended when their session ended.
         problems: The last 20 problems.
+        sample: The share of sessions that is scored; also in the signature of the result, if it is below 1.
 
     Raises:
         InvalidInputError: There is neither gold nor a sink nor `on_alert`, or an argument cannot be used.
@@ -97,6 +102,7 @@ class LiveScorer(OfOneProcess):
         level: str = "chunk",
         doc_key: IdKey = DOC_KEY,
         keep_documents: bool = False,
+        sample: float = 1.0,
         **settings: Unpack[ScoringSettings],
     ) -> None:
         check_names(settings, ScoringSettings.__annotations__)
@@ -106,9 +112,20 @@ class LiveScorer(OfOneProcess):
             raise InvalidInputError(
                 "There is neither `gold` to score against nor a sink to receive scores. Pass `gold`, `sinks` or both."
             )
+        self.sample = check_number("sample", sample, least=0.0, most=1.0)
         self._judge = RetrievalJudge(
-            gold, k=k, metrics=metrics, level=level, doc_key=doc_key, keep=keep_documents, settings=settings
+            gold,
+            k=k,
+            metrics=metrics,
+            level=level,
+            doc_key=doc_key,
+            keep=keep_documents,
+            settings=settings,
+            sample=self.sample,
         )
+        if os.environ.get(SWITCH, "").strip().lower() in ("off", "0", "false", "no"):
+            self.sample = 0.0
+            _say_once(f"krag_eval: {SWITCH} is off: no retrieval is scored, and no score is sent")
         self._max_pending = check_count("max_pending", max_pending)
         check_alerts(bands, on_alert, watch)
         self._on_alert = on_alert
@@ -170,14 +187,19 @@ class LiveScorer(OfOneProcess):
         return recorded(self, function, query, name)
 
     @contextmanager
-    def question(self, query_id: object = None, text: str | None = None) -> Iterator[None]:
+    def question(
+        self, query_id: object = None, text: str | None = None, *, flush: float | None = None
+    ) -> Iterator[None]:
         """Make the searches in a `with` block a session of one question, whose gold is found by its id or text.
 
-        A session whose block is cancelled or interrupted is not counted.
+        Where frameworks report retrievers, tools and nodes to this scorer, those that run in the block belong to it,
+        too. If the block is cancelled or interrupted, the session is left out and counted as cancelled.
 
         Args:
             query_id: The id of the question.
             text: Its text.
+            flush: For processes that may stop without an exit, such as a serverless function or one that SIGTERM kills:
+                wait at the end of the block until the scores are sent, so many seconds at most.
         """
         asked = Place(uuid4().hex, as_id(query_id), text)
         token = self.places.opened.set(asked)
@@ -185,11 +207,13 @@ class LiveScorer(OfOneProcess):
             yield
         except BaseException as error:
             if not isinstance(error, Exception):
-                self._sessions.end(str(asked.session_id))
+                self.cancel_session(asked.session_id)
             raise
         finally:
             self.places.opened.reset(token)
             self.end_session(asked.session_id, query_id=asked.query_id, query=asked.question)
+            if flush is not None:
+                LiveScorer.flush(self, flush)
 
     def place_here(self) -> Place:
         """Return where a retrieval that starts here belongs; adapters also know the runs of their framework."""
@@ -251,6 +275,10 @@ class LiveScorer(OfOneProcess):
             started: When it started, by `time.perf_counter`, if only its end shows that it is a retrieval.
             targets: Where its scores belong, as `locate` returned it when it started.
         """
+        if self._is_left_out(run_id, session_id, stage_of):
+            with self._lock:
+                self.counters.not_sampled += is_scored
+            return
         if targets is None:
             targets = self._sinks.locate(framework, run_id) if is_scored else []
         began = time.perf_counter() if started is None else started
@@ -277,7 +305,16 @@ class LiveScorer(OfOneProcess):
 
         Errors are not counted: if it turns out to be a retrieval, the sink is asked again.
         """
-        return self._sinks.locate(framework, run_id, reports=False)
+        return self._sinks.locate(framework, run_id, reports=False) if self.sample else []
+
+    def _is_left_out(self, run_id: object, session_id: object, stage_of: object) -> bool:
+        """Whether a retrieval is not in the sample: one that is a stage is, if the retrieval around it is."""
+        if self.sample >= 1:
+            return False
+        if stage_of is not None:
+            return str(stage_of) not in self._open
+        key = run_id if session_id is None else session_id
+        return int.from_bytes(blake2b(str(key).encode(), digest_size=8).digest()) >= self.sample * 2**64
 
     def end(self, run_id: object, documents: object, stages: Sequence[Stage] = ()) -> None:
         """Note that a retrieval returned these documents, best first; they are copied, since they may change.
@@ -323,10 +360,10 @@ class LiveScorer(OfOneProcess):
         """Note that a retrieval raised, and return it; it counts only once it is released.
 
         For frameworks that may repeat or replace it: then the application never gets this failure. A call that was
-        cancelled or interrupted is forgotten: nobody waited for its result.
+        cancelled or interrupted is left out and counted as cancelled: nobody waited for its result.
         """
         if not isinstance(error, Exception):
-            self.drop(run_id)
+            self.drop(run_id, is_cancelled=True)
             return None
         retrieval = self._close(run_id)
         if retrieval is None:
@@ -344,12 +381,13 @@ class LiveScorer(OfOneProcess):
             retrieval.taken, retrieval.error = take_documents(documents), None
         self._put(retrieval)
 
-    def drop(self, run_id: object) -> None:
-        """Forget a retrieval that is not to be scored."""
+    def drop(self, run_id: object, *, is_cancelled: bool = False) -> None:
+        """Forget a retrieval that is not to be scored, and count it if it was cancelled."""
         with self._lock:
             retrieval = self._open.pop(str(run_id), None)
             if retrieval is not None:
-                retrieval.state = "dropped"
+                retrieval.state = "cancelled" if is_cancelled else "dropped"
+                self.counters.cancelled += is_cancelled and retrieval.is_scored
 
     def end_session(
         self, session_id: object, *, query_id: str | None = None, query: str | None = None, cited: object = None
@@ -363,7 +401,8 @@ class LiveScorer(OfOneProcess):
             cited: The documents that the answer cites, if that is known.
         """
         session = self._sessions.end(str(session_id))
-        if session is None:
+        if session is None or not session.searches:
+            self._count_session(seen=0, cancelled=int(session is not None and session.is_cancelled))
             return
         session.query_id, session.query = query_id, query
         try:
@@ -373,6 +412,17 @@ class LiveScorer(OfOneProcess):
         self._count_session(dropped=int(not self._queue.put(session)), errors=session.n_late)
         if session.n_late:
             self._note("a session ended before its searches", f"{session.n_late} of {len(session.searches)} searches")
+
+    def cancel_session(self, session_id: object) -> None:
+        """Note that the root run of a session was cancelled or interrupted: it and what runs in it are left out.
+
+        Retrievals in it that have ended are scored by themselves.
+        """
+        session = self._sessions.end(str(session_id))
+        if session is not None:
+            for search in session.searches:
+                self.drop(search.run_id, is_cancelled=True)
+            self._count_session(seen=0, cancelled=int(bool(session.searches) or session.is_cancelled))
 
     def report(self, kind: str, what: str | BaseException) -> None:
         """Count a problem, and log the first of each kind as a warning, without credentials."""
@@ -392,6 +442,11 @@ class LiveScorer(OfOneProcess):
         end = None if timeout is None else time.monotonic() + timeout
         scored = self._queue.flush(timeout)
         return self._sinks.flush(end) and scored
+
+    @property
+    def n_waiting(self) -> int:
+        """How many retrievals and sessions are not scored yet."""
+        return self._queue.n_waiting
 
     def result(self) -> EvaluationResult:
         """Return the result over all retrievals with gold that have ended.
@@ -419,7 +474,7 @@ class LiveScorer(OfOneProcess):
     def session_result(self) -> EvaluationResult:
         """Return the result over all sessions with gold: what `evaluate_run` returns for their questions.
 
-        Without a session of several searches, it is `result()`.
+        If every session is one search, it has the metrics of `result()`, too.
 
         Raises:
             InvalidInputError: `keep_documents` is not set.
@@ -499,7 +554,7 @@ class LiveScorer(OfOneProcess):
             self._note("a session cannot be scored", describe_error(error, longest=300))
             return
         self._count_session(seen=0, scored=int(gold is not None), no_gold=int(gold is None))
-        _yield_to_others()
+        yield_to_others()
         if scored is not None and wanted:
             self._sinks.tell_session(scored, [search.targets for search in session.searches])
 
@@ -507,7 +562,7 @@ class LiveScorer(OfOneProcess):
         readable = [retrieval for retrieval in batch if self._is_readable(retrieval)]
         with self._scoring:
             outcomes = self._judge.score(readable)
-        _yield_to_others()
+        yield_to_others()
         with self._lock:
             self.counters.unreadable += len(batch) - len(readable)
         for retrieval, outcome in zip(readable, outcomes, strict=True):
@@ -549,168 +604,3 @@ class LiveScorer(OfOneProcess):
             except Exception as error:  # noqa: BLE001 - what the user's function raises stops nothing
                 self.report("on_alert", error)
         self._sinks.tell(scored, retrieval.targets)
-
-
-Outcome = ScoredRetrieval | Exception
-
-# How long the scorer yields to other threads, in seconds. It computes in steps of a millisecond or two without waiting
-# for anything, while the interpreter switches threads only every five.
-_YIELD_SECONDS = 0.00005
-
-
-def _yield_to_others() -> None:
-    time.sleep(_YIELD_SECONDS)
-
-
-class _YieldingScorer(Scorer):
-    """A scorer that lets the application's threads run between its steps."""
-
-    def _between_steps(self) -> None:
-        _yield_to_others()
-
-
-class RetrievalJudge:
-    """Score retrievals, and keep the aggregates of those with gold; for one thread at a time.
-
-    Args:
-        gold: What `GoldLookup` takes, or None.
-        k: One cut-off or several.
-        metrics: Names of `METRICS`, or functions; all by default.
-        level: `"chunk"` or `"document"`.
-        doc_key: The metadata key of document ids.
-        keep: Keep every retrieval with gold, so that the result has rows.
-        settings: The scoring settings.
-
-    Attributes:
-        keys: The keys of a retrieval's values.
-        sessions: Scores sessions of several retrievals.
-    """
-
-    def __init__(
-        self, gold: object, *, k: Any, metrics: Any, level: str, doc_key: IdKey, keep: bool, settings: ScoringSettings
-    ) -> None:
-        # The defaults of `evaluate_run` for evaluation sets, otherwise of `evaluate`.
-        if is_evalset(gold) or one_of("level", level, LEVELS) == "document":
-            settings = settings_at(level, doc_key, settings)
-        self._settings = make_settings(**settings)
-        self._parts = ["level:document"] if level == "document" else []
-        self._gold = None if gold is None else GoldLookup(gold, self._settings, level=level, doc_key=doc_key)
-        self._cut_offs, self._table = choose_metrics(metrics, self._settings, k)
-        self._given: dict[str, Any] = {"k": k, "metrics": metrics, **settings}
-        self._keep = keep
-        self.sessions = SessionJudge(self._gold, self._settings, k, keep=keep)
-        self.keys = Scorer(**self._given).keys
-        self.start_anew()
-
-    def start_anew(self) -> None:
-        """Forget all retrievals and sessions."""
-        self.sessions.start_anew()
-        self._scorer = _YieldingScorer(**self._given)
-        self._scorer.front = DOCUMENT_IDS if self._parts else NO_LISTS
-        self._scorer.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL, self._parts)
-        self._kept: list[tuple[Retrieval, Gold]] = []
-        self._documents_checked = False
-
-    def score(self, retrievals: Sequence[Retrieval]) -> list[Outcome]:
-        """Return the scored form of each retrieval, or the error that prevented it."""
-        outcomes: dict[int, Outcome] = {}
-        try:
-            gold = {i: found for i, r in enumerate(retrievals) if (found := self._gold_of(r)) is not None}
-            outcomes |= self._with_gold(retrievals, gold)
-            outcomes |= self._without_gold(retrievals, [i for i in range(len(retrievals)) if i not in gold])
-        except Exception as error:  # noqa: BLE001 - a metric of the user's own may raise anything
-            if len(retrievals) == 1:
-                return [error]
-            # Those with an outcome are in the aggregates: only the others are tried again, one by one.
-            return [outcomes[i] if i in outcomes else self.score([r])[0] for i, r in enumerate(retrievals)]
-        return [outcomes[i] for i in range(len(retrievals))]
-
-    def result(self) -> EvaluationResult:
-        """Return the result over all retrievals with gold; with rows, if they are kept."""
-        self.check_documents()
-        if not self._kept:
-            return self._scorer.result()
-        retrievals, gold = zip(*self._kept, strict=True)
-        return measure(
-            judge_batch([documents for _, documents in gold], [r.ranking for r in retrievals], self._settings),
-            self._cut_offs,
-            self._table,
-            queries=[str(retrieval.query) for retrieval in retrievals],
-            query_ids=[query_id for query_id, _ in gold],
-            signature_parts=self._parts,
-        )
-
-    def session_result(self) -> EvaluationResult:
-        """Return the result over the sessions with gold that were kept."""
-        return self.sessions.result(self._cut_offs, self._table, self._parts)
-
-    def check_documents(self, least: int = 1) -> None:
-        """Warn once of documents that can never match, after at least so many scored retrievals."""
-        if self._documents_checked or self._scorer.n_queries < least:
-            return
-        self._documents_checked = True
-        try:
-            self._scorer.check()
-        except InvalidInputError as error:
-            warn(*error.args)
-
-    def _gold_of(self, retrieval: Retrieval) -> Gold | None:
-        if self._gold is None:
-            return None
-        found = self._gold.find(retrieval.query_id, retrieval.query)
-        return self._gold.find(None, retrieval.question) if found is None else found
-
-    def _with_gold(self, retrievals: Sequence[Retrieval], gold: Mapping[int, Gold]) -> dict[int, Outcome]:
-        if not gold:
-            return {}
-        first = self._scorer.n_queries
-        part = self._scorer.score_batch(
-            [documents for _, documents in gold.values()], [retrievals[i].ranking for i in gold]
-        )
-        _yield_to_others()
-        repeats = count_repeats(part.detail.batch).tolist() if part.detail is not None else []
-        relevance = [] if part.detail is None else part.detail.judged.relevance()
-        if self._keep:
-            self._kept += [(retrievals[i], found) for i, found in gold.items()]
-        return {
-            i: _scored(
-                retrievals[i],
-                gold[i][0],
-                replace(row, index=first + row.index, id=gold[i][0], query=str(retrievals[i].query)),
-                repeats[row.index],
-                relevance[row.index],
-            )
-            for i, row in zip(gold, part.per_query, strict=True)
-        }
-
-    def _without_gold(self, retrievals: Sequence[Retrieval], chosen: Sequence[int]) -> dict[int, Outcome]:
-        if not chosen:
-            return {}
-        judged = judge_batch([[] for _ in chosen], [retrievals[i].ranking for i in chosen], self._settings)
-        repeats = count_repeats(judged.batch).tolist()
-        return {
-            i: _scored(retrievals[i], retrievals[i].query_id, None, n) for i, n in zip(chosen, repeats, strict=True)
-        }
-
-
-def _scored(
-    retrieval: Retrieval,
-    query_id: str | None,
-    result: QueryResult | None,
-    n_repeats: int,
-    relevance: tuple[bool, ...] | None = None,
-) -> ScoredRetrieval:
-    error = retrieval.error
-    return ScoredRetrieval(
-        run_id=retrieval.run_id,
-        query=str(retrieval.query),
-        query_id=query_id,
-        name=retrieval.name,
-        result=result,
-        n_retrieved=len(retrieval.documents or ()),
-        n_repeats=n_repeats,
-        error=None if error is None else describe_error(error),
-        seconds=retrieval.seconds,
-        ended_at=retrieval.ended_at or datetime.now(UTC),
-        relevance=relevance,
-    )

@@ -21,7 +21,7 @@ from krag_eval.metrics.cut_offs import GivenCutOff
 from krag_eval.metrics.sessions import SessionJudgments
 from krag_eval.retrievers.live.gold import Gold, GoldLookup
 from krag_eval.retrievers.live.retrievals import Retrieval, TakenDocument, read_taken
-from krag_eval.retrievers.live.sinks import ScoredSession
+from krag_eval.retrievers.live.sinks import ScoredSession, choose_main
 from krag_eval.retrievers.responses import NOT_ENDED, Copier
 
 
@@ -35,6 +35,7 @@ class Session:
         query_id: The id of the question that the root run was given, or None.
         query: The text that the root run was given, or None.
         cited: The documents that the answer cites, as they were then; None if that is not known.
+        is_cancelled: Whether a search in it was cancelled.
         ended_at: When it ended, in UTC.
     """
 
@@ -43,6 +44,7 @@ class Session:
     query_id: str | None = None
     query: str | None = None
     cited: list[TakenDocument | Document] | None = None
+    is_cancelled: bool = False
     ended_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
@@ -108,18 +110,19 @@ class OpenSessions:
             return next((search for search in searches if search.run_id == run_id), None)
 
     def end(self, session_id: str) -> Session | None:
-        """Remove a session, and note which of its searches are running; None if nothing was searched in it."""
+        """Remove a session, leave out what is not scored, and note what is running; None if it is unknown."""
         with self._lock:
             session = self._open.pop(session_id, None)
             if session is None:
                 return None
             self._n_searches -= len(session.searches)
+        session.is_cancelled = any(search.state == "cancelled" for search in session.searches)
         searches = (search for search in session.searches if search.state in ("running", "ended"))
         session.searches = sorted(searches, key=lambda search: 0.0 if search.is_replayed else search.started)
         for search in session.searches:
             search.state = "late" if search.state == "running" else "ended"
         session.ended_at = datetime.now(UTC)
-        return session if session.searches else None
+        return session
 
 
 class SessionJudge:
@@ -130,10 +133,13 @@ class SessionJudge:
         settings: The scoring settings.
         k: One cut-off or several.
         keep: Keep every session, for `run` and `result`.
+        metrics: The metrics of retrievals that were asked for; None for the default ones.
     """
 
-    def __init__(self, gold: GoldLookup | None, settings: Settings, k: object, *, keep: bool) -> None:
-        self._gold, self._settings, self._k, self.keeps = gold, settings, k, keep
+    def __init__(
+        self, gold: GoldLookup | None, settings: Settings, k: object, *, keep: bool, metrics: object = None
+    ) -> None:
+        self._gold, self._settings, self._k, self.keeps, self._metrics = gold, settings, k, keep, metrics
         self._copy = Copier(id_key=settings.id_key)
         self.start_anew()
 
@@ -173,7 +179,8 @@ class SessionJudge:
             sessions, cut_offs, table = self._judge([gold], [row])
             columns = score_sessions(sessions, table, cut_offs)
             values = {key: None if column[0] != column[0] else float(column[0]) for key, column in columns.items()}
-        return ScoredSession(session.session_id, query_id, row, values, session.n_late, session.ended_at)
+        main = choose_main(values, self._metrics, self._k)
+        return ScoredSession(session.session_id, query_id, row, values, session.n_late, session.ended_at, main)
 
     def run(self) -> Run:
         """Return the sessions that were kept; a question that was asked again has ` (2)` behind its id."""
@@ -186,7 +193,7 @@ class SessionJudge:
     def result(
         self, cut_offs: Sequence[GivenCutOff], of_rankings: MetricsByName, parts: Sequence[str]
     ) -> EvaluationResult:
-        """Return the result over the sessions with gold that were kept.
+        """Return the result over the sessions with gold that were kept, by both kinds of metrics if each is one search.
 
         Args:
             cut_offs: Those of the metrics of one ranking.
@@ -196,17 +203,19 @@ class SessionJudge:
         kept = [(gold, row, text) for gold, row, text in self._kept if gold is not None]
         rows, gold = [row for _, row, _ in kept], [gold for gold, _, _ in kept]
         rankings = [RetrieverError(row.error) if row.error is not None else row.found for row in rows]
-        sessions, table = None, of_rankings
-        if any(row.is_session for row in rows):
-            sessions, cut_offs, table = self._judge(gold, rows)
+        sessions, of_sessions, table = self._judge(gold, rows)
+        has_sessions = any(row.is_session for row in rows)
+        if not has_sessions:  # the metrics of rankings stand beside those of sessions
+            table = {**_at(of_rankings, cut_offs), **_at(table, of_sessions)}
+            of_sessions = tuple(dict.fromkeys((*cut_offs, *of_sessions)))
         return measure(
             judge_batch([documents for _, documents in gold], rankings, self._settings),
-            cut_offs,
+            of_sessions,
             table,
             queries=[text for _, _, text in kept],
             query_ids=[query_id for query_id, _ in gold],
             signature_parts=parts,
-            sessions=sessions,
+            sessions=sessions if has_sessions else None,
         )
 
     def _judge(
@@ -269,6 +278,11 @@ class SessionJudge:
         taken[name] = None
         own, seconds = self._copy(search.documents or ()), round(search.seconds, 6)
         return [*stages, Stage(name=name, retrieved=own, inputs=tuple(inputs), latency_s=seconds)], name
+
+
+def _at(metrics: MetricsByName, cut_offs: Sequence[GivenCutOff]) -> MetricsByName:
+    """Return the metrics, those without cut-offs of their own at these."""
+    return {name: replace(metric, cut_offs=metric.cut_offs or tuple(cut_offs)) for name, metric in metrics.items()}
 
 
 def _unique(name: str, taken: dict[str, object] | dict[str, RunRow]) -> str:

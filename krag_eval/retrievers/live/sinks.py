@@ -14,6 +14,25 @@ from krag_eval._utils.objects import cached_property
 from krag_eval.datasets import RunRow
 from krag_eval.evaluation.pipeline import EvaluationCallback
 from krag_eval.evaluation.results import QueryResult
+from krag_eval.metrics.names import DefaultCutOffs
+
+# What people watch, of retrievals and of sessions.
+_MAIN = ("hit_rate", "recall", "mrr", "ndcg")
+_MAIN_OF_SESSIONS = ("session_recall", "evidence_complete", "searches_to_evidence", "n_searches")
+
+
+def choose_main(keys: Iterable[str], metrics: object, k: object) -> tuple[str, ...]:
+    """Return the keys to send where each score costs: all if `metrics` are named, else those of the usual metrics.
+
+    Args:
+        keys: All keys; those of each metric by ascending cut-off.
+        metrics: The metrics that were asked for; None for the default ones.
+        k: The cut-offs that were asked for; of the default ones, only the largest counts.
+    """
+    if metrics is not None:
+        return tuple(keys)
+    usual = [key for key in keys if key.partition("@")[0] in (*_MAIN, *_MAIN_OF_SESSIONS)]
+    return tuple({key.partition("@")[0]: key for key in usual}.values() if isinstance(k, DefaultCutOffs) else usual)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +51,7 @@ class ScoredRetrieval:
         seconds: How long the retrieval took, from the framework's start event to its end event.
         ended_at: When the retrieval ended, in UTC.
         relevance: For each document, whether it matches a gold document; None without gold.
+        main_keys: The keys of `main_scores`, beside `empty`.
     """
 
     run_id: str
@@ -45,6 +65,13 @@ class ScoredRetrieval:
     seconds: float
     ended_at: datetime
     relevance: tuple[bool, ...] | None = None
+    main_keys: tuple[str, ...] = ()
+
+    @property
+    def main_scores(self) -> Mapping[str, float | None]:
+        """The few scores to send where each costs: `empty`, and those of `main_keys`; without gold, all counts."""
+        scores = self.scores
+        return scores if self.result is None else {key: scores[key] for key in (*self.main_keys, "empty")}
 
     @property
     def scores(self) -> Mapping[str, float | None]:
@@ -65,6 +92,7 @@ class ScoredSession:
         scores: The values by key such as `session_recall@5`; None where undefined, empty without gold.
         n_late: How many searches had not ended when the session ended; their documents do not count.
         ended_at: When the session ended, in UTC.
+        main_keys: The keys of `main_scores`.
     """
 
     session_id: str
@@ -73,6 +101,12 @@ class ScoredSession:
     scores: Mapping[str, float | None]
     n_late: int
     ended_at: datetime
+    main_keys: tuple[str, ...] = ()
+
+    @property
+    def main_scores(self) -> Mapping[str, float | None]:
+        """The few scores that are sent where each costs."""
+        return {key: self.scores[key] for key in self.main_keys}
 
 
 class RetrievalSink(EvaluationCallback):

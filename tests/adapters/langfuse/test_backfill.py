@@ -16,6 +16,7 @@ from langfuse.langchain import CallbackHandler
 from examples.loopback_langfuse import LoopbackLangfuse
 from krag_eval import EvalSet, KragEvalWarning, Run, RunRow, evaluate, evaluate_run
 from krag_eval_langfuse import score_traces
+from tests.adapters.langfuse.retrievals import MAIN
 from tests.adapters.langfuse.wire import by_target
 from tests.support.marks import nothing_may_match
 
@@ -72,7 +73,9 @@ def test_wire_recorded_retrievals_get_the_scores_of_evaluate(
     for place, values in scored.items():
         row = expected.per_query[QUESTIONS.index(str(spans[place].input))]
         assert {name: values[name] for name in values if "_at_" in name} == {
-            f"krag.{key.replace('@', '_at_')}": value for key, value in row.values.items()
+            name: value
+            for key, value in row.values.items()
+            if (name := f"krag.{key.replace('@', '_at_')}").startswith(MAIN)
         }
     for score in server.scores:
         span = spans[score["observationId"]]

@@ -1,18 +1,25 @@
-"""A process that ends without `flush` sends its last scores before Langfuse closes its client."""
+"""A process that ends without `flush` has sent its live scores, keeps them in the outbox, or counts them on stderr."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from langfuse import Langfuse
 
 from examples.loopback_langfuse import LoopbackLangfuse
+from krag_eval_langfuse import resend_outbox
 
-N = 10
-SCRIPT = f"""
+ROOT = Path(__file__).parents[3]
+pytestmark = pytest.mark.full
+
+SETUP = """
+import asyncio, multiprocessing, os, signal, sys, time
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langfuse import Langfuse, get_client
@@ -25,49 +32,166 @@ class Search(BaseRetriever):
     def _get_relevant_documents(self, query, *, run_manager):
         return [Document(query)]
 
-gold = {{f"question {{n}}": [f"question {{n}}"] for n in range({N})}}
-def made():
-    return RetrievalScoringHandler(gold, k=1, metrics=["recall"], sinks=[LangfuseScoreHandler(FOLLOW)])
+gold = {f"question {n}": [f"question {n}"] for n in range(N)}
+def made(sink):
+    return RetrievalScoringHandler(gold, k=1, metrics=["recall"], sinks=[sink])
+def ask(start=0, step=1):
+    for question in list(gold)[start::step]:
+        with ours.question(question, flush=FLUSH):
+            Search().invoke(question, config={"callbacks": [theirs, ours]})
+async def ask_async():
+    for question in gold:
+        await Search().ainvoke(question, config={"callbacks": [theirs, ours]})
+FLUSH = None
 """
 CLIENT_FIRST = """
-client = get_client()
-theirs, ours = CallbackHandler(), made()
+client, theirs = get_client(), CallbackHandler()
+ours = made(LangfuseScoreHandler(client, langchain_handler=theirs))
 """
 CLIENT_LAST = """
-ours = made()
+sink = LangfuseScoreHandler()
+ours, theirs = made(sink), CallbackHandler()
+sink.follow(theirs)
+"""
+OUTBOX = """
 theirs = CallbackHandler()
+ours = made(LangfuseScoreHandler(langchain_handler=theirs, delivery="outbox", outbox="scores.outbox"))
 """
-END = """
-for question in gold:
-    Search().invoke(question, config={"callbacks": [theirs, ours]})
+FORKED = """
+if child := os.fork():
+    ask(0, 2)
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+ask(1, 2)
 """
+PROCESS = """
+one = multiprocessing.get_context("fork").Process(target=ask, args=(1, 2))
+one.start()
+ask(0, 2)
+one.join()
+sys.exit(one.exitcode)
+"""
+POOL = """
+from concurrent.futures import ProcessPoolExecutor
+with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("fork")) as pool:
+    list(pool.map(ask, range(5), [5] * 5))
+"""
+STOPPED = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))\nask()\nos.kill(os.getpid(), signal.SIGTERM)"
+WAYS = {
+    "the last line": ("ask()", 0),
+    "sys.exit": ("ask()\nsys.exit(3)", 3),
+    "an exception": ("ask()\nraise ValueError('the application failed')", 1),
+    "asyncio.run": ("asyncio.run(ask_async())", 0),
+    "SIGTERM with a handler": (STOPPED, 143),
+    "SIGTERM, each question flushed": ("FLUSH = 10.0\nask()\nos.kill(os.getpid(), signal.SIGTERM)", -15),
+    "Ctrl-C": ("ask()\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(5)", -2),
+    "a forked process": (FORKED, 0),
+    "multiprocessing": (PROCESS, 0),
+    "a pool of processes": (POOL, 0),
+}
 
 
-@pytest.mark.full
-@pytest.mark.parametrize(
-    ("body", "n"),
-    [
-        (SCRIPT.replace("FOLLOW", "client") + CLIENT_FIRST + END, N),
-        (SCRIPT.replace("FOLLOW", "") + CLIENT_LAST + END, N),
-        (SCRIPT.replace("FOLLOW", "") + CLIENT_LAST + END.replace("in gold", "in list(gold)[:1]"), 1),
-    ],
-    ids=["client first", "client last", "nothing is sent before the exit"],
-)
-def test_the_last_live_scores_arrive_though_nobody_flushes(body: str, n: int, tmp_path: Path) -> None:
+def run(
+    body: str, server: LoopbackLangfuse, folder: Path, *, command: tuple[str, ...] = ("-c",)
+) -> subprocess.CompletedProcess[str]:
+    keys = {
+        "LANGFUSE_PUBLIC_KEY": f"pk-lf-exit-{folder.name}",
+        "LANGFUSE_SECRET_KEY": "sk-lf-exit",
+        "LANGFUSE_BASE_URL": server.url,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "adapters")]),
+        "PYTHONWARNINGS": "ignore::DeprecationWarning",  # of forks with threads, which are the test
+    }
+    return subprocess.run(
+        [sys.executable, *command, body],
+        env={**os.environ, **keys},
+        cwd=folder,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=120,
+    )
+
+
+def scored(server: LoopbackLangfuse) -> Counter[str]:
+    """How often each score of a trace arrived, by its id."""
+    return Counter(score["id"] for score in server.scores if score["name"] == "krag.recall_at_1")
+
+
+@pytest.mark.parametrize("n", [10, 100])
+@pytest.mark.parametrize("setup", [CLIENT_FIRST, CLIENT_LAST], ids=["client first", "client last"])
+@pytest.mark.parametrize("way", WAYS)
+def test_all_scores_arrive_once_though_nobody_flushes(way: str, setup: str, n: int, tmp_path: Path) -> None:
+    body, code = WAYS[way]
     with LoopbackLangfuse() as server:
-        keys = {
-            "LANGFUSE_PUBLIC_KEY": "pk-lf-exit",
-            "LANGFUSE_SECRET_KEY": "sk-lf-exit",
-            "LANGFUSE_BASE_URL": server.url,
-        }
-        done = subprocess.run(
-            [sys.executable, "-c", body],
-            env={**os.environ, **keys},
-            cwd=tmp_path,
-            capture_output=True,
-            encoding="utf-8",
-            check=False,
-            timeout=120,
-        )
+        done = run(f"N = {n}\n{SETUP}{setup}{body}\n", server, tmp_path)
+        assert done.returncode == code, done.stderr
+        if way == "an exception":
+            assert done.stderr.splitlines()[-1] == "ValueError: the application failed"
+        elif way != "Ctrl-C":
+            assert done.stderr == ""
+        found = scored(server)
+    assert (len(found), sum(found.values())) == (n, n)
+
+
+def test_one_retrieval_is_scored_where_nothing_is_sent_before_the_exit(tmp_path: Path) -> None:
+    with LoopbackLangfuse() as server:
+        done = run(f"N = 1\n{SETUP}{CLIENT_LAST}ask()\n", server, tmp_path)
+        assert (done.returncode, done.stderr, len(scored(server))) == (0, "", 1)
+
+
+SPAWNED = """
+if __name__ == "__main__":
+    one = multiprocessing.get_context(METHOD).Process(target=ask)
+    one.start()
+    one.join()
+    sys.exit(one.exitcode)
+"""
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_the_scores_of_a_process_that_was_started_anew_arrive(method: str, tmp_path: Path) -> None:
+    body = SPAWNED.replace("METHOD", repr(method))
+    (tmp_path / "script.py").write_text(f"N = 10\n{SETUP}{CLIENT_LAST}{body}")
+    with LoopbackLangfuse() as server:
+        done = run("script.py", server, tmp_path, command=())
         assert (done.returncode, done.stderr) == (0, "")
-        assert len({score["traceId"] for score in server.scores if score["name"] == "krag.recall_at_1"}) == n
+        assert sum(scored(server).values()) == 10
+
+
+def test_the_scores_of_a_test_arrive(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(f"N = 10\n{SETUP}{CLIENT_LAST}def test_it():\n    ask()\n")
+    with LoopbackLangfuse() as server:
+        done = run("test_it.py", server, tmp_path, command=("-m", "pytest", "-q", "-p", "no:cacheprovider"))
+        assert done.returncode == 0, done.stdout
+        assert sum(scored(server).values()) == 10
+
+
+@pytest.mark.parametrize("ending", ["", "os.kill(os.getpid(), signal.SIGTERM)"], ids=["the last line", "SIGTERM"])
+def test_the_outbox_keeps_what_a_server_that_is_down_did_not_take(ending: str, tmp_path: Path) -> None:
+    flush = "FLUSH = 0.5\n" if ending else ""
+    with LoopbackLangfuse(answer=lambda method, path: (503, {"message": "down"})) as server:
+        start = time.monotonic()
+        done = run(f"N = 3\n{SETUP}{OUTBOX}{flush}ask()\n{ending}\n", server, tmp_path)
+        assert time.monotonic() - start < 40
+        assert done.returncode == (-15 if ending else 0), done.stderr
+        if not ending:
+            assert "6 scores" in done.stderr
+        assert not scored(server)
+        server.answer = None
+        client = Langfuse(public_key=f"pk-lf-exit-{tmp_path.name}", secret_key="sk-lf-exit", base_url=server.url)
+        assert resend_outbox(tmp_path / "scores.outbox", client, timeout=60).sent == 6
+        assert sum(scored(server).values()) == 3
+        client.shutdown()
+
+
+@pytest.mark.parametrize("setup", [CLIENT_LAST, OUTBOX], ids=["queue", "outbox"])
+def test_a_server_that_hangs_delays_the_exit_by_at_most_the_timeout(setup: str, tmp_path: Path) -> None:
+    def hang(method: str, path: str) -> None:
+        if "otel" not in path:
+            time.sleep(60)
+
+    with LoopbackLangfuse(answer=hang) as server:
+        timed = "import atexit\natexit.register(lambda: print(time.monotonic() - start))\n"
+        done = run(f"N = 10\n{SETUP}{setup}{timed}ask()\nstart = time.monotonic()\n", server, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert 4.0 < float(done.stdout) < 6.5  # when ours has ended, and that of Langfuse begins
+    assert ("up to " if setup == CLIENT_LAST else "") + "20 scores have not reached Langfuse" in done.stderr

@@ -276,10 +276,54 @@ def test_a_task_that_always_returns_none_is_an_error_of_the_run() -> None:
         run_values(results)
 
 
-def test_an_item_that_cannot_be_read_is_named_by_the_run() -> None:
-    results = [ItemResult({"expected_output": ["a"]}, TEXTS), ItemResult({"expected_output": "Paris"}, TEXTS)]
-    with pytest.raises(InvalidInputError, match=r"item 1: .*probably the answer"):
-        run_values(results)
+@pytest.mark.parametrize(
+    "item",
+    [
+        ItemResult({"expected_output": "Paris"}, TEXTS),
+        ItemResult({"expected_output": ["a"]}, "In three days."),
+        ItemResult({"expected_output": ["a"]}, [{"score": 1}]),
+        ItemResult({"expected_output": [7.5]}, TEXTS),
+    ],
+    ids=["an answer as gold", "an answer as output", "documents without text", "a gold that is none"],
+)
+def test_a_bad_item_costs_only_itself(item: ItemResult) -> None:
+    good: Any = ItemResult({"expected_output": ["a", "b"]}, TEXTS)
+    (evaluator,) = as_langfuse_run_evaluators(2, metrics=["recall", "mrr"])
+    results: list[Any] = [good, item, good]
+    with pytest.warns(
+        KragEvalWarning, match=r"1 of 3 items cannot be scored and are left out\. The first one: .*item 1"
+    ):
+        found: Any = evaluator(item_results=results)
+    assert values(found) == run_values([good, good])
+    assert {(one.metadata["n_left_out"], one.metadata["n_queries"], one.comment) for one in found} == {
+        (1, 2, "1 of 3 items cannot be scored and are left out")
+    }
+    with pytest.raises(InvalidInputError, match="item 0"):
+        run_values([item])
+
+
+def test_what_a_function_of_the_user_raises_costs_the_item() -> None:
+    good, bad = ItemResult({"expected_output": {"gold": ["a", "b"]}}, TEXTS), ItemResult({"expected_output": {}}, TEXTS)
+    with pytest.warns(KragEvalWarning, match="1 of 2 items cannot be scored"):
+        assert run_values([good, bad], gold=lambda expected: expected["gold"])["krag.recall_at_2"] == 0.5
+    with pytest.raises(KeyError, match="gold"):
+        run_values([bad], gold=lambda expected: expected["gold"])
+
+
+def test_wire_one_bad_item_loses_no_score_of_the_others(server: LoopbackLangfuse, client: Langfuse) -> None:
+    with pytest.warns(KragEvalWarning, match="1 of 23 items"):
+        result = client.run_experiment(
+            name="one answer",
+            data=items(),
+            task=lambda *, item, **_: "An answer." if item["input"] == QUESTIONS[6] else BY_QUESTION[item["input"]],
+            evaluators=as_langfuse_evaluators(3),
+            run_evaluators=as_langfuse_run_evaluators(3),
+        )
+    expected = evaluate(GOLD[:6] + GOLD[7:], RETRIEVED[:6] + RETRIEVED[7:], 3)
+    assert values(result.run_evaluations) == named(expected.to_dict())
+    assert [values(item.evaluations) for item in result.item_results if item.output != "An answer."] == [
+        named(row.values) for row in expected.per_query
+    ]
 
 
 def test_a_run_whose_documents_have_no_ids_says_so() -> None:

@@ -248,4 +248,4 @@ def test_a_retrieval_without_a_target_is_counted(server: LoopbackLangfuse, clien
     scorer.begin("langchain", "r1", "q")
     scorer.end("r1", ["a"])
     assert scorer.flush(10)
-    assert (scorer.counters.no_target, handler.counters.no_target, handler.sent) == (1, 4, 0)
+    assert (scorer.counters.no_target, handler.counters.no_target, handler.sent) == (1, 2, 0)
