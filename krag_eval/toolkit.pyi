@@ -253,6 +253,11 @@ from .retrievers.live.functions import Place as Place
 from .retrievers.live.retrievals import LiveCounters as LiveCounters
 from .retrievers.live.sinks import ScoredRetrieval as ScoredRetrieval
 from .retrievers.live.sinks import ScoredSession as ScoredSession
+from .retrievers.live.tools import Extracted as Extracted
+from .retrievers.live.tools import FromTools as FromTools
+from .retrievers.live.tools import as_json as as_json
+from .retrievers.live.tools import check_tools as check_tools
+from .retrievers.live.tools import kind_of as kind_of
 from .retrievers.recording import RetrieverChangedError as RetrieverChangedError
 from .retrievers.runner import OptionalRunOptions as OptionalRunOptions
 from .statistics.checks import check_intervals as check_intervals
