@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError, refuse
-
-FromTools = Mapping[str, Callable[[Any], object]]
+from krag_eval.datasets.traces import FromTools
 
 
 def check_tools(given: FromTools | None) -> FromTools:
