@@ -116,6 +116,7 @@ from .cli.run import parse_parameters as parse_parameters
 from .datasets.argument_order import gold_first as gold_first
 from .datasets.corpus import cut as cut
 from .datasets.corpus import parameters_of as parameters_of
+from .datasets.formats.dialects import as_json as as_json
 from .datasets.formats.dialects import documents_in as documents_in
 from .datasets.formats.dialects import keys_of as keys_of
 from .datasets.formats.otlp import TraceSpan as TraceSpan
@@ -258,7 +259,6 @@ from .retrievers.live.retrievals import LiveCounters as LiveCounters
 from .retrievers.live.sinks import ScoredRetrieval as ScoredRetrieval
 from .retrievers.live.sinks import ScoredSession as ScoredSession
 from .retrievers.live.tools import Extracted as Extracted
-from .retrievers.live.tools import as_json as as_json
 from .retrievers.live.tools import check_tools as check_tools
 from .retrievers.live.tools import kind_of as kind_of
 from .retrievers.recording import RetrieverChangedError as RetrieverChangedError

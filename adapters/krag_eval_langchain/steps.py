@@ -76,8 +76,10 @@ def returned_by(output: object) -> object:
     """Return what a tool returned: the artifact of its message, else its content, read if that is JSON."""
     if not isinstance(output, ToolMessage):
         return output
-    if output.artifact is not None:
-        return output.artifact
+    artifact = output.artifact
+    is_empty = isinstance(artifact, Mapping) and artifact.get("structured_content", artifact) is None  # of an MCP tool
+    if artifact is not None and not is_empty:
+        return artifact
     return as_json(output.content)
 
 

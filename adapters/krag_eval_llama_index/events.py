@@ -291,7 +291,7 @@ class RetrievalScoring(LiveScorer):
         returned = returned_by(result)
         if extract is not None:
             self._begin(span, arguments)
-            self.end(span.id, Extracted(extract, as_json(returned)))
+            self.end(span.id, Extracted(extract, returned))
             return
         nodes = nodes_from(result, arguments, span)
         if nodes is not None or (is_search and returned == []):

@@ -46,7 +46,7 @@ def answer(state: MessagesState) -> dict[str, Any]:
     return {"messages": [model.invoke(state["messages"])]}
 
 
-graph = StateGraph(MessagesState)
+graph: Any = StateGraph(MessagesState)
 graph.add_node("query_or_respond", query_or_respond)
 graph.add_node("rewrite", rewrite)
 graph.add_node("answer", answer)

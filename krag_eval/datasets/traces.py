@@ -22,7 +22,7 @@ from krag_eval._utils.files.strict_json import parse_json
 from krag_eval._utils.formatting import number_of
 from krag_eval.datasets.argument_order import gold_first
 from krag_eval.datasets.evalset import EvalSet, as_evalset
-from krag_eval.datasets.formats.dialects import documents_in, keys_of, sure_row
+from krag_eval.datasets.formats.dialects import documents_in, keys_of, sure_row, unwrapped
 from krag_eval.datasets.formats.otlp import INPUTS, QUERY_ID, TraceSpan, spans_at
 from krag_eval.datasets.formats.source import Source, stem
 from krag_eval.datasets.question import Question
@@ -357,7 +357,7 @@ class _Trace:
         try:
             output = _parsed(span.attributes.get("output.value"))
             if extract is not None:
-                return tuple(map(read_leniently, extract(output)))  # type: ignore[call-overload]
+                return tuple(map(read_leniently, extract(unwrapped(output))))  # type: ignore[call-overload]
             given = keys_of(documents_in(_parsed(span.attributes.get("input.value"))))
         except Exception:  # noqa: BLE001 - the user's function may raise anything; a text that is cut off is no JSON
             return None

@@ -34,7 +34,7 @@ def translated(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
     for name, theirs in _NAMES.items():
         value = next((attributes[one] for one in theirs if one in attributes), None)
         if value is not None and name not in attributes:
-            found[name] = _unquoted(value) if name == "krag_query_id" else value
+            found[name] = as_json(value) if name == "krag_query_id" else value
     kind = None if "openinference.span.kind" in attributes else _kind_of(attributes)
     return {**attributes, **found, **({} if kind is None else {"openinference.span.kind": kind.upper()})}
 
@@ -47,14 +47,6 @@ def _kind_of(attributes: Mapping[str, Any]) -> str | None:
     if component.endswith("Retriever"):
         return "retriever"
     return "tool" if attributes.get("ai.operationId") == "ai.toolCall" else None
-
-
-def _unquoted(value: Any) -> Any:
-    """Return a text that Langfuse wrote as JSON."""
-    try:
-        return parse_json(value) if isinstance(value, str) and value.startswith('"') else value
-    except ValueError:
-        return value
 
 
 def may_hold_documents(output: object) -> bool:
@@ -103,6 +95,35 @@ def _row_of_node(node: Mapping[str, Any]) -> dict[str, Any]:
     resource = node.get("text_resource")
     text = node.get("text") or (resource.get("text") if isinstance(resource, Mapping) else None)
     return {"id": node.get("id_") or node.get("node_id"), "text": text, "metadata": node.get("metadata") or {}}
+
+
+def unwrapped(returned: object) -> object:
+    """Return what an MCP tool returned: its structured content, else its texts, read if they are JSON.
+
+    That is a result of the protocol, the list of its content, or what LangChain makes of it; any other value is
+    returned as it is.
+    """
+    structured = _field(returned, "structuredContent") or _field(returned, "structured_content")
+    blocks = returned if isinstance(returned, list) else _field(returned, "content")
+    if structured or not isinstance(blocks, list) or not blocks:
+        return structured or returned
+    texts = [_field(block, "text") for block in blocks if _field(block, "type") == "text"]
+    if len(texts) < len(blocks) or not all(isinstance(text, str) for text in texts):
+        return returned
+    read = list(map(as_json, texts))
+    return read[0] if len(read) == 1 else read
+
+
+def _field(value: object, name: str) -> Any:
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def as_json(returned: object) -> object:
+    """Return the value of a text that is JSON, and anything else as it is."""
+    try:
+        return parse_json(returned) if isinstance(returned, str) else returned
+    except ValueError:
+        return returned
 
 
 def keys_of(rows: Iterable[Mapping[str, Any]]) -> set[tuple[str, object]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError, refuse
+from krag_eval.datasets.formats.dialects import as_json, unwrapped
 from krag_eval.datasets.traces import FromTools
 
 
@@ -32,18 +32,10 @@ class Extracted:
     returned: object
 
     def __iter__(self) -> Iterator[object]:
-        found = self.extract(self.returned)
+        found = self.extract(unwrapped(as_json(self.returned)))
         if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, Iterable):
             raise InvalidInputError(f"`from_tools` returned {type(found).__name__}, not a list of documents")
         return iter(list(found))
-
-
-def as_json(returned: object) -> object:
-    """Return the value of a text that is JSON, and anything else as it is."""
-    try:
-        return json.loads(returned) if isinstance(returned, str) else returned
-    except (ValueError, RecursionError):
-        return returned
 
 
 def kind_of(returned: object) -> str:
