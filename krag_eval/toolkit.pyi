@@ -117,6 +117,9 @@ from .cli.run import parse_parameters as parse_parameters
 from .datasets.argument_order import gold_first as gold_first
 from .datasets.corpus import cut as cut
 from .datasets.corpus import parameters_of as parameters_of
+from .datasets.formats.dialects import as_json as as_json
+from .datasets.formats.dialects import documents_in as documents_in
+from .datasets.formats.dialects import keys_of as keys_of
 from .datasets.formats.otlp import TraceSpan as TraceSpan
 from .datasets.formats.parquet import HEAD as HEAD
 from .datasets.formats.parquet import UNCHECKED as UNCHECKED
@@ -129,7 +132,9 @@ from .datasets.question import alternatives_in as alternatives_in
 from .datasets.question import settings_at as settings_at
 from .datasets.run import as_run as as_run
 from .datasets.shared_text import size_of as size_of
+from .datasets.traces import FromTools as FromTools
 from .datasets.traces import TraceSession as TraceSession
+from .datasets.traces import question_in as question_in
 from .documents.columns import MISSING as MISSING
 from .documents.columns import Side as Side
 from .documents.columns import SideName as SideName
@@ -255,6 +260,9 @@ from .retrievers.live.functions import Place as Place
 from .retrievers.live.retrievals import LiveCounters as LiveCounters
 from .retrievers.live.sinks import ScoredRetrieval as ScoredRetrieval
 from .retrievers.live.sinks import ScoredSession as ScoredSession
+from .retrievers.live.tools import Extracted as Extracted
+from .retrievers.live.tools import check_tools as check_tools
+from .retrievers.live.tools import kind_of as kind_of
 from .retrievers.recording import RetrieverChangedError as RetrieverChangedError
 from .retrievers.runner import OptionalRunOptions as OptionalRunOptions
 from .statistics.checks import check_intervals as check_intervals

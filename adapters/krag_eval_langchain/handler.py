@@ -6,7 +6,7 @@ import functools
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 from uuid import UUID
@@ -15,9 +15,20 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.runnables import ensure_config
 
-from krag_eval import InvalidInputError, LiveScorer
-from krag_eval.toolkit import LIVE_CUT_OFFS, Alert, IdKey, Place, StartsToWatch, as_id, refuse
-from krag_eval_langchain.steps import Keys, fields_of, keys_in, kind_of, new_documents, returned_by
+from krag_eval import LiveScorer
+from krag_eval.toolkit import (
+    LIVE_CUT_OFFS,
+    Alert,
+    Extracted,
+    IdKey,
+    Place,
+    StartsToWatch,
+    as_id,
+    check_tools,
+    kind_of,
+    refuse,
+)
+from krag_eval_langchain.steps import Keys, fields_of, keys_in, new_documents, returned_by
 
 Event = TypeVar("Event", bound=Callable[..., None])
 
@@ -146,7 +157,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         )
         self._only_outermost = only_outermost
         self._names = None if names is None else _check_names(names)
-        self._from_tools = _check_tools(from_tools)
+        self._from_tools = check_tools(from_tools)
         self._searches: set[str] = set()  # the names of tools and steps that have returned documents
         self._n_roots = 0
         self._unseen: Counter[str] | None = Counter()  # what tools returned; None after the first retrieval
@@ -333,14 +344,14 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         extract = self._from_tools.get(str(run.name)) if run.is_tool else None
         if extract is not None:
             self._begin(run)
-            self.end(run.run_id, _Extracted(extract, returned_by(output)))
+            self.end(run.run_id, Extracted(extract, returned_by(output)))
             return
         documents = new_documents(output, run.given, may_be_empty=self._is_search(run))
         if documents is not None:
             self._begin(run)
             self.end(run.run_id, documents)
         elif run.is_tool and self._unseen is not None:
-            self._unseen[f"the tool {run.name!r:.60} returned {kind_of(output)}"] += 1
+            self._unseen[f"the tool {run.name!r:.60} returned {kind_of(returned_by(output))}"] += 1
 
     def _begin(self, run: _OpenRun) -> None:
         if run.name is not None and len(self._searches) < _MOST_NAMES:
@@ -429,31 +440,9 @@ def _check_names(names: Any) -> frozenset[str]:
     return frozenset(given)
 
 
-def _check_tools(given: Any) -> Mapping[str, Callable[[Any], object]]:
-    tools = {} if given is None else given
-    if not isinstance(tools, Mapping) or not all(isinstance(name, str) and callable(tools[name]) for name in tools):
-        must = "a mapping from names of tools to functions that return documents"
-        refuse("from_tools", must, given, 'For example from_tools={"search": lambda found: found["results"]}.')
-    return dict(tools)
-
-
 def _is_a(error: BaseException, name: str) -> bool:
     """Whether this is an error of LangGraph, which need not be installed."""
     return any(base.__name__ == name for base in type(error).__mro__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Extracted:
-    """What a function of the user's finds in what a tool returned, read where documents are."""
-
-    extract: Callable[[Any], object]
-    returned: object
-
-    def __iter__(self) -> Iterator[object]:
-        found = self.extract(self.returned)
-        if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, Iterable):
-            raise InvalidInputError(f"`from_tools` returned {type(found).__name__}, not a list of documents")
-        return iter(list(found))
 
 
 def _text_of(inputs: Any) -> str | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import functools
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage, ToolMessage
+
+from krag_eval.toolkit import as_json
 
 # What is looked at in one input or output: documents lie near the surface of a state.
 _MOST_VALUES, _DEEPEST = 2_000, 4
@@ -75,19 +76,11 @@ def returned_by(output: object) -> object:
     """Return what a tool returned: the artifact of its message, else its content, read if that is JSON."""
     if not isinstance(output, ToolMessage):
         return output
-    if output.artifact is not None:
-        return output.artifact
-    try:
-        return json.loads(output.content) if isinstance(output.content, str) else output.content
-    except ValueError:
-        return output.content
-
-
-def kind_of(output: object) -> str:
-    """Return in a word or two what a tool returned."""
-    returned = returned_by(output)
-    kinds = ((str, "text"), (Mapping, "a mapping"), (list, "a list"))
-    return next((words for kind, words in kinds if isinstance(returned, kind)), type(returned).__name__)
+    artifact = output.artifact
+    is_empty = isinstance(artifact, Mapping) and artifact.get("structured_content", artifact) is None  # of an MCP tool
+    if artifact is not None and not is_empty:
+        return artifact
+    return as_json(output.content)
 
 
 def _keys_of(document: Document) -> Iterator[tuple[str, str]]:

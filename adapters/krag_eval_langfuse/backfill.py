@@ -12,11 +12,21 @@ from datetime import UTC, datetime
 from typing import Any
 
 from krag_eval import EvaluationResult, InvalidInputError, LiveScorer, RetrievalSink
-from krag_eval.toolkit import DEFAULT_CUT_OFFS, IdKey, ScoredRetrieval, check_count, warn
+from krag_eval.toolkit import (
+    DEFAULT_CUT_OFFS,
+    FromTools,
+    IdKey,
+    ScoredRetrieval,
+    check_count,
+    check_tools,
+    question_in,
+    warn,
+)
 from krag_eval_langfuse.client import check_run_id
 from krag_eval_langfuse.delivery import requests_of
 from krag_eval_langfuse.fields import BareStrings, Where, as_row, find_retrieved
 from krag_eval_langfuse.handler import send_retrieval
+from krag_eval_langfuse.kinds import AROUND, KINDS, RETRIEVER, TOOL, Nesting, returned
 from krag_eval_langfuse.scores import ScoreNames, Target
 from krag_eval_langfuse.sender import ScoreCounters, ScoreSender
 
@@ -34,6 +44,7 @@ class ScoredTraces:
         unreadable: Those whose query or documents cannot be read: masked, truncated, or recorded in another form.
         inner: Those nested in another retriever's observation, which were left out.
         problems: The last 20 errors.
+        tools: How many observations of each tool are no retrievals, since they returned no documents that can be read.
     """
 
     result: EvaluationResult
@@ -44,6 +55,7 @@ class ScoredTraces:
     unreadable: int
     inner: int
     problems: list[str] = field(default_factory=list)
+    tools: Mapping[str, int] = field(default_factory=dict)
 
 
 def score_traces(
@@ -53,6 +65,7 @@ def score_traces(
     k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     filters: Mapping[str, Any] | None = None,
     retrieved: Where = None,
+    from_tools: FromTools | None = None,
     query_id_key: str = "krag_query_id",
     only_outermost: bool = True,
     limit: int | None = None,
@@ -73,7 +86,10 @@ def score_traces(
     keep_documents: bool = True,
     **settings: Any,
 ) -> ScoredTraces:
-    """Score retriever observations that Langfuse has recorded, and add the scores to them.
+    """Score retrievals that Langfuse has recorded, and add the scores to their observations.
+
+    Retrievals are the observations of retrievers, and those of tools, chains and plain spans that returned documents of
+    LangChain, LlamaIndex or Haystack which they were not given, unless there is a retrieval in them.
 
     The documents are read from the output of the observation: as LangChain or LlamaIndex wrote them, a list of dicts,
     or the attributes of OpenInference. Masked or truncated observations are counted, not scored; a text that a mask
@@ -86,11 +102,14 @@ def score_traces(
         client: A Langfuse client; None takes `langfuse.get_client()`.
         k: One cut-off or several, each at least 1; None scores all ranks.
         filters: Arguments of `client.api.observations.get_many`, such as `trace_id`, `name`, `environment` or
-            `from_start_time`; `type` is `"RETRIEVER"` by default.
-        retrieved: Where the documents are in the output: a key, or a function of it.
+            `from_start_time`; with `type`, only the observations of this type are read, such as `"RETRIEVER"`.
+        retrieved: Where the documents are in the output: a key, or a function of it; not of tools, chains and spans,
+            unless they are the `type` of the filters.
+        from_tools: By the name of a tool that returned other things than these, a function that returns the documents
+            in its output, which is read if it is JSON. An error of such a tool counts as nothing retrieved.
         query_id_key: The key of the metadata that holds the id of the question.
         only_outermost: Leave out observations nested directly in another one that the filters find.
-        limit: The maximum number of observations, newest first; None takes all.
+        limit: The maximum number of observations of each type, newest first; None takes all.
         page_size: How many observations one request returns, 1 to 1000.
         send: False only returns the numbers and sends nothing.
         prefix: The prefix of the names of all scores.
@@ -141,16 +160,14 @@ def score_traces(
     names.check(scorer.result().keys())
     n_found = n_inner = n_unreadable = 0
     with requests_of("score_traces", sender.client):
-        query = {"type": "RETRIEVER", **_check_filters(filters, sender.client)}
-    pages = _observations(sender.client, query, query_id_key, page_size, limit, only_outermost=only_outermost)
-    for outer, n_nested in pages:
-        n_found += len(outer) + n_nested
+        query = _check_filters(filters, sender.client)
+    nesting, reader = Nesting(), _Reader(query_id_key, retrieved, strings, check_tools(from_tools))
+    pages = _recordings(sender.client, query, reader, nesting, page_size, limit, only_outermost=only_outermost)
+    for read, n_nested in pages:
+        n_found += len(read) + n_nested
         n_inner += n_nested
-        for observation in outer:
-            recorded = _read(observation, query_id_key, retrieved, strings)
-            if recorded is None:
-                n_unreadable += 1
-                continue
+        n_unreadable += read.count(None)
+        for recorded in filter(None, read):
             sink.waiting[recorded.id] = recorded
             scorer.begin("langfuse", recorded.id, recorded.query or "", query_id=recorded.query_id, name=recorded.name)
             if isinstance(recorded.retrieved, BaseException):
@@ -167,6 +184,12 @@ def score_traces(
             f"{n_unreadable + counters.unreadable} cannot be read. Gold is looked up by the id under {query_id_key!r} "
             "in the metadata or by the exact text of the query. Compare these with your gold."
         )
+    if nesting.tools and not n_found:
+        seen = ", ".join(f"{name!r:.60} ({n})" for name, n in nesting.tools.most_common(3))
+        warn(
+            f"No observation is a retrieval. These tools returned no documents that can be read: {seen}. Say how with "
+            'from_tools={"NAME": function}.'
+        )
     return ScoredTraces(
         result=scorer.result(),
         scores=sender.counters,
@@ -176,6 +199,7 @@ def score_traces(
         unreadable=n_unreadable + counters.unreadable,
         inner=n_inner,
         problems=list(scorer.problems),
+        tools=dict(nesting.tools),
     )
 
 
@@ -204,7 +228,6 @@ _LARGEST_PAGE = 1000
 # What `score_traces` itself asks for.
 _OWN_ARGUMENTS = ("limit", "cursor", "fields", "expand_metadata", "request_options")
 _DOCUMENT = re.compile(r"retrieval\.documents\.(\d+)\.document\.(id|content|score|metadata)\Z")
-_QUERY = ("query", "question", "input", "query_str", "text")
 _OF_TRACE = ("environment", "session_id", "user_id")
 _REPR = re.compile(r"<\w.*\(.*\)>\Z", re.DOTALL)
 
@@ -236,27 +259,78 @@ class _Recorded:
     of_trace: Mapping[str, str] = field(default_factory=dict)
 
 
-def _observations(
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads observations.
+
+    Attributes:
+        query_id_key: The key of the metadata that holds the id of the question.
+        retrieved: Where the documents of a retriever are in its output.
+        strings: How bare strings are read.
+        from_tools: Finds the documents in the outputs of tools, by their names.
+    """
+
+    query_id_key: str
+    retrieved: Where
+    strings: BareStrings
+    from_tools: FromTools
+
+    def retriever(self, observation: Any) -> _Recorded | None:
+        """Return a retriever's observation; None if it cannot be read."""
+        found: list[Any] | BaseException | None = _error_of(observation)
+        if found is None:
+            found = _documents(observation.output, _mapping(observation.metadata), self.retrieved, self.strings)
+        return None if found is None else _read(observation, self.query_id_key, found)
+
+    def others(self, page: Sequence[Any], kind: str, nesting: Nesting) -> list[_Recorded | None]:
+        """Return those observations of a page that are retrievals without being a retriever's, None if unreadable."""
+        read: list[_Recorded | None] = []
+        for observation in filter(nesting.is_free, page):
+            name = str(observation.name)
+            error, is_named = _error_of(observation), kind == TOOL and name in self.from_tools
+            try:
+                found = None if error is not None else returned(observation, kind, self.from_tools)
+            except Exception:  # noqa: BLE001 - the user's function may fail on masked or truncated outputs
+                found = None
+            if kind == TOOL and error is None and found is None:
+                nesting.tools[name] += 1
+            if found is not None or is_named:
+                nesting.note(observation.id)
+                outcome = error if found is None else [as_row(one, self.strings) for one in found]
+                read.append(None if outcome is None else _read(observation, self.query_id_key, outcome))
+        return read
+
+
+def _recordings(
     client: Any,
     query: Mapping[str, Any],
-    query_id_key: str,
+    reader: _Reader,
+    nesting: Nesting,
     page_size: int,
     limit: int | None,
     *,
     only_outermost: bool,
-) -> Iterator[tuple[list[Any], int]]:
-    """Yield, page by page and newest first, the observations to score and the number of nested ones."""
-    everywhere: set[str] = set()
-    if only_outermost:
+) -> Iterator[tuple[list[_Recorded | None], int]]:
+    """Yield, page by page and newest first, what was recorded (None: unreadable), and the number of nested ones."""
+    named = query.get("type")
+    if named is None or only_outermost:
         # A nested observation starts after the outer one and so is listed before it. That is why all ids are read
         # first; with a limit a page more of them, for the outer observations of the last ones.
         ahead = None if limit is None else limit + _LARGEST_PAGE
-        for page in _pages(client, {**query, "fields": "core"}, _LARGEST_PAGE, ahead):
-            everywhere.update(observation.id for observation in page)
-    whole = {**query, "fields": "core,basic,io,metadata", "expand_metadata": f"{query_id_key},{_ATTRIBUTES}"}
-    for page in _pages(client, whole, page_size, limit):
-        outer = [observation for observation in page if observation.parent_observation_id not in everywhere]
-        yield outer, len(page) - len(outer)
+        for kind in AROUND if named is None else (named,):
+            for page in _pages(client, {**query, "type": kind, "fields": "core"}, _LARGEST_PAGE, ahead):
+                for observation in page:
+                    nesting.add(observation, RETRIEVER if named is not None else kind)
+    for retriever in nesting.retrievers if named is None else ():
+        nesting.note(retriever)
+    fields = {"fields": "core,basic,io,metadata", "expand_metadata": f"{reader.query_id_key},{_ATTRIBUTES}"}
+    for kind in KINDS if named is None else (named,):
+        for page in _pages(client, {**query, **fields, "type": kind}, page_size, limit):
+            if named is None and kind != RETRIEVER:
+                yield reader.others(page, kind, nesting), 0
+                continue
+            outer = [one for one in page if not only_outermost or one.parent_observation_id not in nesting.retrievers]
+            yield [reader.retriever(observation) for observation in outer], len(page) - len(outer)
 
 
 def _check_filters(filters: Mapping[str, Any] | None, client: Any) -> Mapping[str, Any]:
@@ -285,18 +359,11 @@ def _pages(client: Any, query: Mapping[str, Any], page_size: int, limit: int | N
         cursor = {"cursor": following}
 
 
-def _read(observation: Any, query_id_key: str, retrieved: Where, strings: BareStrings) -> _Recorded | None:
-    """Read one observation; return None if it has no trace, no query or no readable documents."""
-    metadata = _mapping(observation.metadata)
-    query, query_id = _query(observation.input), _query_id(metadata.get(query_id_key))
+def _read(observation: Any, query_id_key: str, found: list[Any] | BaseException) -> _Recorded | None:
+    """Return an observation with its documents or error; None if it has no trace or no query."""
+    query = question_in(_parsed(observation.input))
+    query_id = _query_id(_mapping(observation.metadata).get(query_id_key))
     if not observation.trace_id or (query is None and query_id is None):
-        return None
-    found: list[Any] | BaseException | None
-    if str(getattr(observation, "level", "")).rpartition(".")[2] == "ERROR":
-        found = RuntimeError(getattr(observation, "status_message", None) or "recorded as an error")
-    else:
-        found = _documents(observation.output, metadata, retrieved, strings)
-    if found is None:
         return None
     start, end = _utc(observation.start_time), _utc(observation.end_time)
     return _Recorded(
@@ -310,6 +377,12 @@ def _read(observation: Any, query_id_key: str, retrieved: Where, strings: BareSt
         ended_at=end or start or datetime.now(UTC),
         of_trace={name: text for name in _OF_TRACE if isinstance(text := getattr(observation, name, None), str)},
     )
+
+
+def _error_of(observation: Any) -> RuntimeError | None:
+    if str(getattr(observation, "level", "")).rpartition(".")[2] != "ERROR":
+        return None
+    return RuntimeError(getattr(observation, "status_message", None) or "recorded as an error")
 
 
 def _documents(
@@ -349,14 +422,6 @@ def _of_attributes(metadata: Mapping[str, Any], strings: BareStrings) -> list[An
         return None
     documents = [rows[number] | {"metadata": _mapping(rows[number].get("metadata"))} for number in range(len(rows))]
     return [as_row(document, strings) for document in documents] if all(map(_is_readable, documents)) else None
-
-
-def _query(given: Any) -> str | None:
-    parsed = _parsed(given)
-    if isinstance(parsed, Mapping):
-        return next((parsed[key] for key in _QUERY if isinstance(parsed.get(key), str)), None)
-    text = parsed if isinstance(parsed, str) else given
-    return text if isinstance(text, str) else None
 
 
 def _query_id(given: Any) -> str | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections import Counter
 from collections.abc import Collection, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 # Documented there, but for mypy in strict mode not exported.
@@ -20,16 +20,16 @@ from llama_index.core.instrumentation.span_handlers import NullSpanHandler
 from pydantic import PrivateAttr
 
 from krag_eval import InvalidInputError, LiveScorer
-from krag_eval.toolkit import LIVE_CUT_OFFS, refuse
+from krag_eval.toolkit import LIVE_CUT_OFFS, Extracted, FromTools, as_id, as_json, check_tools, kind_of, refuse
 from krag_eval_llama_index.responses import as_documents
+from krag_eval_llama_index.spans import Span, may_search, nodes_from, question_in, returned_by
 
 # How long leaving the `with` block waits for the last scores, in seconds.
 _EXIT_TIMEOUT = 5.0
 _HANDLERS_LOCK = threading.Lock()
 # How many spans are remembered that have not ended; the oldest is forgotten first.
 _MOST_SPANS = 100_000
-# The names of the question among the arguments of what is called first.
-_QUESTIONS = ("str_or_query_bundle", "question", "query", "user_msg", "message", "input")
+_MOST_NAMES = 1_000
 
 
 def retrieval_scoring(
@@ -41,14 +41,18 @@ def retrieval_scoring(
     only_outermost: bool = True,
     names: Collection[str] | None = None,
     query_id_tag: str = "krag_query_id",
+    from_tools: FromTools | None = None,
     **options: Any,
 ) -> RetrievalScoring:
     """Score the retrievals of this process while the `with` block runs, whatever makes them.
 
     Gold documents are looked up by the id that the application sets with
-    `with instrument_tags({"krag_query_id": "Q1"}):`, or without one by the exact text of the query. The nodes are
-    scored as the retriever returned them, before any reranker of a query engine; `score_response` scores what comes
-    after.
+    `with instrument_tags({"krag_query_id": "Q1"}):`, or without one by the exact text of the query, else by that of the
+    question which the agent, workflow or engine around it was asked. The nodes are scored as the retriever returned
+    them, before any reranker of a query engine; `score_response` scores what comes after.
+
+    A retrieval is the call of a retriever, and any tool, step of a workflow or engine that returns nodes which it was
+    not given, unless there was a retrieval inside it.
 
     All searches under one root span, such as the run of a workflow or an agent, are a session: `session_counters`,
     `sessions` and `session_result`. Retrievals inside a retrieval are its stages, and so are rerankers that send
@@ -62,8 +66,11 @@ def retrieval_scoring(
         sinks: One or several receivers of scores: `krag_eval.RetrievalSink` or `krag_eval.EvaluationCallback` objects.
         only_outermost: Leave out retrievals that a scored retriever makes itself, as those that fuse, route or merge
             do.
-        names: The class names of the retrievers to score, such as `["QueryFusionRetriever"]`; None scores all.
+        names: The class names of the retrievers to score, such as `["QueryFusionRetriever"]`, and the names of tools;
+            None scores all.
         query_id_tag: The instrumentation tag that holds the id of the query.
+        from_tools: For tools that return no nodes: by the name of the tool a function that returns the documents in
+            what the tool returned, read if that is JSON. An error of such a tool counts as nothing retrieved.
         **options: Further arguments of `krag_eval.LiveScorer`: the scoring settings such as `match_method`, and
             `max_pending`, `window`, `bands`, `watch`, `on_alert`, `level`, `doc_key`, `keep_documents`.
 
@@ -81,7 +88,8 @@ def retrieval_scoring(
     """
     if isinstance(names, str):
         refuse("names", "a list of class names", names, f"Use [{names!r:.60}].")
-    return RetrievalScoring(gold, only_outermost, names, query_id_tag, k=k, metrics=metrics, sinks=sinks, **options)
+    options |= {"k": k, "metrics": metrics, "sinks": sinks}
+    return RetrievalScoring(gold, only_outermost, names, query_id_tag, from_tools, **options)
 
 
 class RetrievalScoring(LiveScorer):
@@ -96,11 +104,18 @@ class RetrievalScoring(LiveScorer):
         only_outermost: Leave out retrievals that a scored retriever makes itself.
         names: The class names of the retrievers to score; None scores all.
         query_id_tag: The instrumentation tag that holds the id of the query.
+        from_tools: Reads what tools returned, by their names.
         **options: The other arguments of `LiveScorer`.
     """
 
     def __init__(
-        self, gold: object, only_outermost: bool, names: Collection[str] | None, query_id_tag: str, **options: Any
+        self,
+        gold: object,
+        only_outermost: bool,
+        names: Collection[str] | None,
+        query_id_tag: str,
+        from_tools: FromTools | None = None,
+        **options: Any,
     ) -> None:
         super().__init__(gold, **options)
         self._only_outermost = only_outermost
@@ -111,7 +126,11 @@ class RetrievalScoring(LiveScorer):
         # The retrievals that this thread or task is in, outermost first. Tasks and threads inherit it as they inherit
         # the current span. One that has ended is not in `_running`, so an entry left behind does no harm.
         self._within: ContextVar[tuple[str, ...]] = ContextVar("krag_eval_retrievals", default=())
-        self._spans: dict[str, _Span] = {}
+        self._spans: dict[str, Span] = {}
+        self._from_tools = check_tools(from_tools)
+        self._searches: set[str] = set()  # the names of tools and steps that have returned nodes
+        self._n_roots = 0
+        self._unseen: Counter[str] | None = Counter()  # what tools returned; None after the first retrieval
         self._listener: NullSpanHandler | None = None
 
     def __enter__(self) -> RetrievalScoring:
@@ -145,6 +164,7 @@ class RetrievalScoring(LiveScorer):
         for span_id in list(self._running):  # other threads may end retrievals at this moment
             self._running.discard(span_id)
             self.drop(span_id)
+        self._tell_unseen()
         self.flush(_EXIT_TIMEOUT)
 
     def handle(self, event: BaseEvent) -> None:
@@ -174,25 +194,32 @@ class RetrievalScoring(LiveScorer):
         query, tag = event.str_or_query_bundle, event.tags.get(self._query_id_tag)
         span = self._spans.get(span_id)
         self._running.add(span_id)
+        outermost = span if outer is None else None
+        self._unseen = None
+        if span is not None:
+            span.note_search()
         self.begin(
             "llama_index",
             span_id,
             query if isinstance(query, str) else query.query_str,
             query_id=None if tag is None else str(tag),
+            question=None if outermost is None else outermost.query,
             name=name,
-            session_id=span.root.id if span is not None and outer is None else None,
+            session_id=None if outermost is None else outermost.root.id,
             tool=None if span is None else span.tool,
             stage_of=outer,
             is_scored=is_scored,
         )
-        if span is not None and outer is None and span.parent is not None:
-            span.parent.searched = span_id
+        if outermost is not None and outermost.parent is not None:
+            outermost.parent.searched = span_id
 
     def _on_end(self, event: RetrievalEndEvent) -> None:
         within, span_id = self._within.get(), event.span_id
         if within and span_id not in within and span_id not in self._running:
             span_id = within[-1]  # a span whose function returns a future stays the current span after it has ended
         if self._leave(span_id):
+            if (span := self._spans.get(str(span_id))) is not None:
+                span.root.found.update(node.node_id for node in event.nodes)
             self.end(span_id, as_documents(event.nodes))
 
     def _on_error(self, event: SpanDropEvent) -> None:
@@ -210,23 +237,103 @@ class RetrievalScoring(LiveScorer):
             name = "reranker" if own is span else own.id.partition(".")[0]
             self.add_stage(own.root.id, span.searched, name, as_documents(event.nodes))
 
-    def enter_span(self, span_id: str, parent_id: str | None, instance: Any, bound_args: Any) -> None:
+    def enter_span(self, span_id: str, parent_id: str | None, instance: Any, bound_args: Any, tags: Any) -> None:
         """Note that a span starts."""
         parent = None if parent_id is None else self._spans.get(parent_id)
-        span = self._spans[span_id] = _Span(span_id, parent, None if parent is None else parent.tool)
+        span = self._spans[span_id] = Span(span_id, parent)
+        if parent is not None:
+            span.tool, span.query = parent.tool, parent.query
         if len(self._spans) > _MOST_SPANS:
             self._spans.pop(next(iter(self._spans)), None)
         # What these raise, the dispatcher ignores.
         if span_id.partition("-")[0].endswith((".call", ".acall")):
-            span.tool = getattr(getattr(instance, "metadata", None), "name", None) or span.tool
-        if parent is None:
-            span.query = _text_of(bound_args.arguments)
+            name = getattr(getattr(instance, "metadata", None), "name", None)
+            # A tool may call itself, in another method.
+            span.is_tool = name is not None and (parent is None or not parent.is_tool or parent.tool != name)
+            span.tool = name or span.tool
+        span.query_id = as_id((tags or {}).get(self._query_id_tag))
+        if span.query is None:
+            span.query = question_in(bound_args.arguments, is_root=parent is None)
+        if span.is_tool:  # at the end, a sink may no longer see its span
+            span.targets = self.locate("llama_index", span_id)
 
-    def exit_span(self, span_id: str) -> None:
-        """Note that a span has ended; with a root span, its session has."""
-        span = self._spans.pop(span_id, None)
-        if span is not None and span.parent is None:
-            self.end_session(span_id, query=span.query)
+    def exit_span(self, span_id: str, instance: Any, bound_args: Any, result: Any, error: Any = None) -> None:
+        """Note that a span has ended, perhaps with nodes that no retriever returned; with a root span, its session."""
+        span = self._spans.get(span_id)
+        if span is None:
+            return
+        try:
+            if not span.has_searched and may_search(instance) and not self._is_within(span):
+                self._take_from(span, bound_args.arguments, result, error)
+        except Exception as problem:  # noqa: BLE001 - the dispatcher would silently ignore it
+            self.report("a span cannot be read", problem)
+        self._spans.pop(span_id, None)
+        if span.parent is None:
+            self._n_roots += 1
+            self.end_session(span_id, query=span.query or span.asked)
+
+    def _is_within(self, span: Span) -> bool:
+        """Whether a span is part of a retrieval, whose end says what was retrieved."""
+        return bool(self._running) and any(one.id in self._running for one in span.around())
+
+    def _take_from(self, span: Span, arguments: Any, result: Any, error: Any) -> None:
+        """Score what a tool, step or engine returned, if that is nodes."""
+        name = span.name
+        if self._names is not None and name not in self._names:
+            return
+        extract = self._from_tools.get(name) if span.is_tool else None
+        is_search = extract is not None or name in self._searches
+        if error is not None:
+            if is_search:
+                self._begin(span, arguments)
+                self.fail(span.id, error)
+            return
+        returned = returned_by(result)
+        if extract is not None:
+            self._begin(span, arguments)
+            self.end(span.id, Extracted(extract, returned))
+            return
+        nodes = nodes_from(result, arguments, span)
+        if nodes is not None or (is_search and returned == []):
+            self._begin(span, arguments)
+            span.root.found.update(node.node_id for node in nodes or ())
+            self.end(span.id, as_documents(nodes or ()))
+        elif span.is_tool and self._unseen is not None:
+            self._unseen[f"the tool {name!r:.60} returned {kind_of(as_json(returned))}"] += 1
+
+    def _begin(self, span: Span, arguments: Any) -> None:
+        """Begin the retrieval of a span that has ended, asked what it was given, or else the question around it."""
+        if len(self._searches) < _MOST_NAMES:
+            self._searches.add(span.name)
+        self._unseen = None
+        span.note_search()
+        self.begin(
+            "llama_index",
+            span.id,
+            question_in(arguments, is_root=True) or span.query or "",
+            query_id=span.query_id,
+            question=span.query,
+            name=span.name,
+            session_id=span.root.id,
+            tool=span.tool,
+            started=span.started,
+            targets=span.targets,
+        )
+        if span.parent is not None:
+            span.parent.searched = span.id
+
+    def _tell_unseen(self) -> None:
+        """Tell once that there was no retrieval, and what there was."""
+        seen, self._unseen = self._unseen, None
+        if seen is None or not self._n_roots:
+            return
+        tools = [f"{what}, {n} times" if n > 1 else what for what, n in seen.most_common(3)]
+        self._note(
+            "no retrieval was seen",
+            f"{self._n_roots} root spans with {seen.total()} calls of tools and 0 of retrievers"
+            f"{': ' if tools else ''}{'; '.join(tools)}. Retrievers are seen, and whatever returns nodes. Say how the "
+            'documents of another tool are read, from_tools={"search": function}.',
+        )
 
     def _leave(self, span_id: Any) -> bool:
         """Forget a span that has ended, and those within it; return whether it was a running retrieval."""
@@ -236,41 +343,6 @@ class RetrievalScoring(LiveScorer):
         was_running = span_id in self._running
         self._running.discard(span_id)
         return was_running
-
-
-def _text_of(arguments: dict[str, Any]) -> str | None:
-    """Return the question among the arguments of a call, if it is clear which one that is."""
-    given = {**arguments, **(arguments.get("kwargs") or {})}
-    texts = {name: getattr(value, "query_str", value) for name, value in given.items()}
-    texts = {name: value for name, value in texts.items() if isinstance(value, str)}
-    return next(iter(texts.values())) if len(texts) == 1 else next((texts[n] for n in _QUESTIONS if n in texts), None)
-
-
-@dataclass(slots=True, eq=False)
-class _Span:
-    """A span that has not ended.
-
-    Attributes:
-        id: Its id.
-        parent: The span around it, if its start was seen.
-        tool: The name of the tool that it is, or that is around it.
-        searched: The id of the last search directly in it.
-        query: The text that a root span was given.
-    """
-
-    id: str
-    parent: _Span | None
-    tool: str | None
-    searched: str | None = None
-    query: str | None = None
-
-    @property
-    def root(self) -> _Span:
-        """The outermost span around it."""
-        span = self
-        while span.parent is not None:
-            span = span.parent
-        return span
 
 
 class _SpanListener(NullSpanHandler):
@@ -283,16 +355,18 @@ class _SpanListener(NullSpanHandler):
         self._scoring = scoring
 
     def span_enter(
-        self, id_: str, bound_args: Any, instance: Any = None, parent_id: Any = None, *_: Any, **__: Any
+        self, id_: str, bound_args: Any, instance: Any = None, parent_id: Any = None, tags: Any = None, **_: Any
     ) -> None:
         """Pass on that a span starts."""
-        self._scoring.enter_span(id_, parent_id, instance, bound_args)
+        self._scoring.enter_span(id_, parent_id, instance, bound_args, tags)
 
-    def span_exit(self, id_: str, *_: Any, **__: Any) -> None:
+    def span_exit(self, id_: str, bound_args: Any, instance: Any = None, result: Any = None, **_: Any) -> None:
         """Pass on that a span has ended."""
-        self._scoring.exit_span(id_)
+        self._scoring.exit_span(id_, instance, bound_args, result)
 
-    span_drop = span_exit
+    def span_drop(self, id_: str, bound_args: Any, instance: Any = None, err: Any = None, **_: Any) -> None:
+        """Pass on that a span has raised."""
+        self._scoring.exit_span(id_, instance, bound_args, None, err)
 
 
 class _Handler(BaseEventHandler):

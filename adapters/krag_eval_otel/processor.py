@@ -14,13 +14,25 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from opentelemetry.trace import StatusCode, format_span_id, format_trace_id
 
 from krag_eval import EvaluationResult, InvalidInputError, LiveScorer, Run, RunRow
-from krag_eval.toolkit import LIVE_CUT_OFFS, LiveCounters, TraceSession, TraceSpan, gold_first
+from krag_eval.toolkit import (
+    LIVE_CUT_OFFS,
+    FromTools,
+    LiveCounters,
+    TraceSession,
+    TraceSpan,
+    check_tools,
+    gold_first,
+)
 
 FRAMEWORK = "opentelemetry"
 
 
 class RetrievalSpanProcessor(BatchSpanProcessor):
-    """Score retrievals from the spans of OpenInference or of OpenTelemetry's GenAI conventions.
+    """Score retrievals from the spans of OpenInference, of OpenTelemetry's GenAI conventions or of Langfuse.
+
+    The names of Haystack, Vercel's AI SDK and Google ADK are known, too. A tool or another span that returned documents
+    of LangChain, LlamaIndex or Haystack is a retrieval, unless there is one in it. A retrieval whose own text has no
+    gold is scored by the gold of the question of its trace.
 
     Each trace is a session. It is scored when the span that began it in this process has ended, on a thread of the
     processor's own, by the same reading as `krag_eval.read_traces`. Nothing that happens there reaches the application:
@@ -36,12 +48,14 @@ class RetrievalSpanProcessor(BatchSpanProcessor):
         max_traces: How many traces may be open. If there are more, the oldest one is dropped.
         max_spans: How many spans of a trace are read. A trace with more is dropped.
         delay: How long ended spans wait for others, in seconds.
+        from_tools: For tools that return no documents of a framework: by the name of the tool a function that returns
+            the documents in what the tool returned, read if that is JSON.
         **options: Further arguments of `krag_eval.LiveScorer`.
 
     Attributes:
         scorer: The `krag_eval.LiveScorer` with `counters`, `problems` and `window_means`.
         problems: How many traces could not be scored, by reason, and what else was noticed, such as `truncated`,
-            `without_documents`, `clocks`, `never_ended`, `too_many_spans`.
+            `without_documents`, `tools_unread`, `clocks`, `never_ended`, `too_many_spans`.
 
     Raises:
         InvalidInputError: There is neither gold nor a sink, or an argument is invalid.
@@ -71,12 +85,14 @@ class RetrievalSpanProcessor(BatchSpanProcessor):
         max_traces: int = 1_000,
         max_spans: int = 10_000,
         delay: float = 1.0,
+        from_tools: FromTools | None = None,
         **options: Any,
     ) -> None:
         self.scorer = LiveScorer(gold, k=k, metrics=metrics, sinks=sinks, **options)
         self.problems: Counter[str] = Counter()
         self._keeps = bool(options.get("keep_documents"))
-        self._traces = _Traces(self.scorer, self.problems, max_traces, max_spans)
+        self._flushing = threading.Lock()
+        self._traces = _Traces(self.scorer, self.problems, max_traces, max_spans, check_tools(from_tools))
         super().__init__(
             self._traces,
             max_queue_size=max_queue_size,
@@ -92,8 +108,14 @@ class RetrievalSpanProcessor(BatchSpanProcessor):
     def force_flush(self, timeout_millis: int | None = None) -> bool:
         """Score all traces that have ended, and send the scores; return False if that takes too long."""
         end = time.monotonic() + (30_000 if timeout_millis is None else timeout_millis) / 1_000
-        flushed = super().force_flush(timeout_millis)
-        return self.scorer.flush(max(0.0, end - time.monotonic())) and flushed is not False
+        flushed = super().force_flush(timeout_millis) is not False
+        # The client of a sink may flush the provider that this is part of, as Langfuse's does, from another thread.
+        if not self._flushing.acquire(blocking=False):
+            return flushed
+        try:
+            return self.scorer.flush(max(0.0, end - time.monotonic())) and flushed
+        finally:
+            self._flushing.release()
 
     def shutdown(self) -> None:
         """Score what has ended, and stop."""
@@ -112,8 +134,11 @@ class RetrievalSpanProcessor(BatchSpanProcessor):
 class _Traces(SpanExporter):
     """Collects the spans of each trace until its first one has ended."""
 
-    def __init__(self, scorer: LiveScorer, problems: Counter[str], max_traces: int, max_spans: int) -> None:
+    def __init__(
+        self, scorer: LiveScorer, problems: Counter[str], max_traces: int, max_spans: int, from_tools: FromTools
+    ) -> None:
         self._scorer = scorer
+        self._from_tools = from_tools
         self._problems = problems
         self._max_traces = max_traces
         self._max_spans = max_spans
@@ -146,14 +171,14 @@ class _Traces(SpanExporter):
             return None
         kept = self._open.setdefault(context.trace_id, [])
         if len(kept) <= self._max_spans:
-            kept.append(_read(span).without_content())
+            kept.append(_read(span).without_content(self._from_tools))
         return context.trace_id if parent is None or parent.is_remote else None
 
     def _score(self, spans: list[TraceSpan]) -> None:
         if len(spans) > self._max_spans:
             self._problems["too_many_spans"] += 1
             return
-        session = TraceSession.of(spans)
+        session = TraceSession.of(spans, self._from_tools)
         self._problems.update({kind: n for kind, n in session.notes.items() if n})
         if session.problem is not None:
             self._problems[session.problem] += session.problem != "without_retrieval"
@@ -200,6 +225,7 @@ def score_row(scorer: LiveScorer, row: RunRow, query_id: str | None, question: s
             run_id,
             search.query,
             query_id=query_id,
+            question=question,
             name=search.tool,
             tool=search.tool,
             session_id=session_id,

@@ -1,7 +1,8 @@
 """Sessions from traces: what was searched for, found, and reranked, as spans of any framework say it.
 
-Spans follow OpenInference (`openinference.span.kind`, `retrieval.documents.{i}.document.*`, `reranker.*`) or the GenAI
-conventions of OpenTelemetry (`gen_ai.operation.name=retrieval`, `gen_ai.retrieval.documents`).
+Spans follow OpenInference (`openinference.span.kind`, `retrieval.documents.{i}.document.*`, `reranker.*`), the GenAI
+conventions of OpenTelemetry (`gen_ai.operation.name=retrieval`, `gen_ai.retrieval.documents`), or have the names of
+Langfuse, Haystack, Vercel's AI SDK or Google ADK. A tool or any other span that returned documents is a retrieval, too.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from krag_eval._utils.checks import check_path, one_of
@@ -20,7 +22,8 @@ from krag_eval._utils.files.strict_json import parse_json
 from krag_eval._utils.formatting import number_of
 from krag_eval.datasets.argument_order import gold_first
 from krag_eval.datasets.evalset import EvalSet, as_evalset
-from krag_eval.datasets.formats.otlp import INPUTS, QUERY_ID, TOOL_NAMES, TraceSpan, spans_at
+from krag_eval.datasets.formats.dialects import documents_in, keys_of, sure_row, unwrapped
+from krag_eval.datasets.formats.otlp import INPUTS, QUERY_ID, TraceSpan, spans_at
 from krag_eval.datasets.formats.source import Source, stem
 from krag_eval.datasets.question import Question
 from krag_eval.datasets.run import Run, RunRow
@@ -28,19 +31,23 @@ from krag_eval.datasets.sessions import Search, Stage
 from krag_eval.documents.document import Document, read_leniently
 from krag_eval.documents.readers import as_id
 
+FromTools = Mapping[str, Callable[[Any], object]]
 REPEATED = ("error", "first", "last")
 _QUERIES = ("gen_ai.retrieval.query.text", "reranker.query")
 # Where a question is in the JSON of an input, in this order.
 _QUESTION_KEYS = (
     *("input", "question", "query", "query_str", "query_bundle", "str_or_query_bundle"),
-    *("messages", "content", "parts", "text"),
+    *("messages", "content", "parts", "text", "prompt", "q", "user_msg", "search_query"),
 )
 _PEOPLE = ("user", "human", "text", None)
 _OUTPUTS = {"retriever": "retrieval.documents", "reranker": "reranker.output_documents"}
+_FOUND = "krag_eval.documents"  # the documents of a span that is no retriever
 _MOST_RETRIEVALS = 1_000
 # Why a trace is left out, and what to do.
 _PROBLEMS = {
     "without_retrieval": "no retriever span",
+    "tools_unread": "no retriever span, and what its tools returned is not surely documents. Say how to read it with "
+    'from_tools={"NAME": function}',
     "without_documents": "a retrieval records no documents, not even that it found none. Record outputs",
     "truncated": "documents of a retrieval are cut off. Raise the limits of attributes, such as "
     "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT and OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT",
@@ -85,11 +92,16 @@ class TraceSession:
     notes: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, spans: Iterable[TraceSpan]) -> TraceSession:
+    def of(cls, spans: Iterable[TraceSpan], from_tools: FromTools | None = None) -> TraceSession:
         """Read the spans of one trace, in any order.
 
         Retriever spans inside retriever spans, and rerankers, are the stages of their search. A reranker belongs to the
-        searches before it that found the documents which it was given.
+        searches before it that found the documents which it was given. A tool or another span that returned documents
+        which it was not given is a search, unless there is one in it.
+
+        Args:
+            spans: The spans.
+            from_tools: By the name of a tool, what finds the documents in what it returned.
 
         Raises:
             InvalidInputError: There is no span.
@@ -101,7 +113,7 @@ class TraceSession:
         first = min(by_id.values(), key=_when)
         session = cls(trace_id=first.trace_id, span_id=first.span_id, notes=notes)
         try:
-            trace = _Trace(by_id, notes)
+            trace = _Trace(by_id, notes, from_tools or {})
             top, question = trace.question()
             session = replace(session, span_id=top.span_id, question=question, query_id=trace.query_id())
             return replace(session, searches=trace.searches())
@@ -129,6 +141,7 @@ def read_traces(
     name: str | None = None,
     repeated: str = "error",
     max_bad_rows: int = 0,
+    from_tools: FromTools | None = None,
 ) -> Run:
     """Read the sessions of exported traces as a run, with one row per trace.
 
@@ -146,6 +159,8 @@ def read_traces(
         repeated: What to do if a question has several traces: `"error"` refuses them, `"first"` and `"last"` keep that
             one by the time of its start.
         max_bad_rows: How many bad lines may be skipped, as for `read_run`.
+        from_tools: By the name of a tool that returned other things than documents of a framework, a function that
+            returns the documents in what it returned, which is read if it is JSON.
 
     Raises:
         InvalidInputError: A file cannot be read, no trace can be scored, or a question has several traces.
@@ -155,16 +170,16 @@ def read_traces(
     if not paths:
         raise InvalidInputError("`path` is empty. Give at least one file of traces.")
     traces: dict[str, list[TraceSpan]] = {}
-    n_rejected = 0
+    n_rejected, read = 0, partial(spans_at, tools=tuple(from_tools or ()))
     for one in paths:
         check_path(one)
         source = Source(one, max_bad_rows=max_bad_rows, rows="")
         with source.rejects.kept(source.lines):
-            for _, spans in source.rejects.each(source.rows(), spans_at):
+            for _, spans in source.rejects.each(source.rows(), read):
                 for span in spans:
                     traces.setdefault(span.trace_id, []).append(span)
         n_rejected += len(source.rejects)
-    sessions = [TraceSession.of(spans) for spans in traces.values()]
+    sessions = [TraceSession.of(spans, from_tools) for spans in traces.values()]
     starts = {trace_id: min(map(_when, spans)) for trace_id, spans in traces.items()}
     sessions.sort(key=lambda session: starts[session.trace_id])
     find = None if evalset is None else _Questions(as_evalset(evalset))
@@ -287,14 +302,17 @@ class _Trace:
     Args:
         spans: The spans by id.
         notes: Counts what is noticed.
+        from_tools: By the name of a tool, what finds the documents in what it returned.
     """
 
-    def __init__(self, spans: Mapping[str, TraceSpan], notes: Counter[str]) -> None:
+    def __init__(self, spans: dict[str, TraceSpan], notes: Counter[str], from_tools: FromTools) -> None:
         self._spans = spans
+        self._from_tools = from_tools
         self._notes = notes
         self._places: dict[str, _Place] = {}
         for span in spans.values():
             self._find_place(span)
+        self._find_retrievals()
         self._retrievals = sorted(
             (span for span in spans.values() if span.kind in ("retriever", "reranker")), key=_when
         )
@@ -311,6 +329,40 @@ class _Trace:
         for one in reversed(path.values()):
             parent = self._parent(one)
             self._places[one.span_id] = _Place(one) if parent is None else self._places[parent.span_id].below(parent)
+
+    def _find_retrievals(self) -> None:
+        """Make a retriever of each tool and other span that returned documents which no span in it returned."""
+        searched: set[str] = set()
+        by_depth = sorted(self._spans.values(), key=lambda span: -self._place(span).depth)
+        # Retrievers come first: whatever is around them is no retrieval by itself.
+        for span in sorted(by_depth, key=lambda span: span.kind not in ("retriever", "reranker")):
+            if span.kind not in ("retriever", "reranker"):
+                if span.span_id in searched or self._place(span).retriever is not None:
+                    continue
+                found = self._documents_of(span)
+                if found is None:
+                    continue
+                kept = {**span.attributes, "openinference.span.kind": "RETRIEVER", _FOUND: found}
+                self._spans[span.span_id] = replace(span, attributes=kept)
+            around = self._parent(span)
+            while around is not None and around.span_id not in searched:
+                searched.add(around.span_id)
+                around = self._parent(around)
+
+    def _documents_of(self, span: TraceSpan) -> tuple[Document, ...] | None:
+        """Return the documents that a tool or another span returned and was not given; None if there is none."""
+        extract = self._from_tools.get(span.tool) if span.kind == "tool" else None
+        if extract is not None and span.error is not None:
+            return ()
+        try:
+            output = _parsed(span.attributes.get("output.value"))
+            if extract is not None:
+                return tuple(map(read_leniently, extract(unwrapped(output))))  # type: ignore[call-overload]
+            given = keys_of(documents_in(_parsed(span.attributes.get("input.value"))))
+        except Exception:  # noqa: BLE001 - the user's function may raise anything; a text that is cut off is no JSON
+            return None
+        found = [row for row in documents_in(output) if given.isdisjoint(keys_of([row]))]
+        return tuple(map(_document, found)) or None
 
     def _parent(self, span: TraceSpan) -> TraceSpan | None:
         return None if span.parent_id is None else self._spans.get(span.parent_id)
@@ -333,7 +385,8 @@ class _Trace:
     def searches(self) -> tuple[Search, ...]:
         """Return the searches in the order of their starts."""
         if not self._retrievals:
-            raise _UnusableTraceError("without_retrieval")
+            has_tools = any(span.kind == "tool" for span in self._spans.values())
+            raise _UnusableTraceError("tools_unread" if has_tools else "without_retrieval")
         if len(self._retrievals) > _MOST_RETRIEVALS:
             raise _UnusableTraceError("too_many_retrievals")
         if any(span.n_dropped for span in self._retrievals):
@@ -403,14 +456,17 @@ class _Trace:
         first = last
         while first.span.kind == "reranker" and first.inputs:
             first = first.inputs[0]
-        latency_s, tool = last.latency_s, self._place(first.span).tool
+        latency_s, tool = (
+            last.latency_s,
+            self._place(first.span).tool or (first.span if _FOUND in first.span.attributes else None),
+        )
         if first is not last and latency_s is not None and first.latency_s is not None:
             latency_s = round(((last.span.end_ns or 0) - (first.span.start_ns or 0)) / 1e9, 6)
         return Search(
             retrieved=last.documents,
             query=_text_in(first.span, (*_QUERIES, *INPUTS)),
             latency_s=latency_s,
-            tool=first.name if tool is None else next(filter(None, map(tool.attributes.get, TOOL_NAMES)), tool.name),
+            tool=first.name if tool is None else tool.tool,
             error=last.span.error or first.span.error,
             stages=_stages_of(last),
             further={"span_id": last.span.span_id},
@@ -471,7 +527,7 @@ def _text_in(span: TraceSpan, names: Sequence[str]) -> str | None:
     for name in names:
         value = span.attributes.get(name)
         try:
-            found = _question_in(_parsed(value))
+            found = question_in(_parsed(value))
         except ValueError:
             found = value if isinstance(value, str) else None
         if found:
@@ -479,17 +535,31 @@ def _text_in(span: TraceSpan, names: Sequence[str]) -> str | None:
     return None
 
 
-def _question_in(value: object) -> str | None:
+def question_in(value: object) -> str | None:
     """Return the question in the input of an application: a text, or the last message of a person in a chat."""
     while not isinstance(value, str):
         if isinstance(value, list):
             people = [one for one in value if not isinstance(one, Mapping) or _role_of(one) in _PEOPLE]
             value = people[-1] if people else None
         elif isinstance(value, Mapping):
-            value = next((value[name] for name in _QUESTION_KEYS if name in value), None)
+            value = _named_in(value)
         else:
             return None
     return value
+
+
+def _named_in(given: Mapping[str, Any]) -> object:
+    """Return the value with the name of a question, or the only text; of a function's call the first text, too."""
+    if given.keys() == {"args", "kwargs"} and isinstance(given["kwargs"], Mapping):
+        texts = [one for one in given["args"] or () if isinstance(one, str)]
+        return texts[0] if texts else _named_in(given["kwargs"])
+    named = next((given[name] for name in _QUESTION_KEYS if name in given), None)
+    if named is None and (inner := [one for one in given.values() if isinstance(one, Mapping)]):
+        # The input of a pipeline: what each of its parts is given.
+        asked = {text for one in inner if isinstance(text := _named_in(one), str)}
+        named = next(iter(asked)) if len(asked) == 1 else None
+    texts = [one for one in given.values() if isinstance(one, str)]
+    return texts[0] if named is None and len(texts) == 1 else named
 
 
 def _role_of(message: Mapping[str, Any]) -> object:
@@ -519,6 +589,8 @@ def _read_documents(
     Raises:
         _UnusableTraceError: They are cut off.
     """
+    if _FOUND in span.attributes:
+        return span.attributes[_FOUND]  # type: ignore[no-any-return]
     rows, dumped, cut = _rows_under(prefix, span.attributes), None, -1
     try:
         dumped = _dumped(_parsed(span.attributes.get("output.value"))) if has_output else None
@@ -577,7 +649,7 @@ def _dumped(value: object) -> list[dict[str, Any]] | None:
         value = value.get("documents", value.get("retrieved_documents"))
     if not isinstance(value, (list, tuple)) or not all(isinstance(one, Mapping) for one in value):
         return None
-    given = [one["document"] if isinstance(one.get("document"), Mapping) else one for one in value]
+    given = [one["document"] if isinstance(one.get("document"), Mapping) else sure_row(one) or one for one in value]
     return [{name: field for name, field in one.items() if name != "type"} for one in given]
 
 

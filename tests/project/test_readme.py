@@ -84,7 +84,7 @@ LONG = {
     f"{name}.md"
     for name in (
         *("README.ko", "answers", "chunkers", "estimate", "formats", "from-krag", "gate", "generation", "plots"),
-        *("quickstart", "report", "stages"),
+        *("quickstart", "report", "stages", "where"),
     )
 }
 every_page_to_run = pytest.mark.parametrize(

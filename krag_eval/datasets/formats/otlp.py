@@ -1,17 +1,18 @@
 """Spans of OpenTelemetry from OTLP JSON, as the collector and Phoenix write it.
 
-The kind of a span is told by OpenInference (`openinference.span.kind`) or by the GenAI conventions of OpenTelemetry
-(`gen_ai.operation.name`).
+The kind of a span is told by OpenInference (`openinference.span.kind`), by the GenAI conventions of OpenTelemetry
+(`gen_ai.operation.name`), or by names of its own framework, which are translated.
 """
 
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError, describe_type, show
+from krag_eval.datasets.formats.dialects import may_hold_documents, translated
 
 QUERY_ID = "krag_query_id"
 INPUTS = ("input.value", "gen_ai.input.messages")
@@ -55,23 +56,44 @@ class TraceSpan:
         kind = _KINDS.get(str(own).upper()) or _OPERATIONS.get(str(self.attributes.get("gen_ai.operation.name")))
         return kind or ("retriever" if "gen_ai.retrieval.documents" in self.attributes else None)
 
-    def without_content(self) -> TraceSpan:
-        """Return the span with no more attributes than reading its trace needs."""
-        if self.kind in ("retriever", "reranker"):
-            return self
-        kept = {name: value for name, value in self.attributes.items() if name in _KEPT}
-        kept |= {"openinference.span.kind": "TOOL"} if self.kind == "tool" else {}
-        return replace(self, attributes=kept)
+    @property
+    def tool(self) -> str:
+        """The name of the tool that it is."""
+        return str(next(filter(None, map(self.attributes.get, TOOL_NAMES)), self.name))
+
+    def without_content(self, tools: Collection[str] = ()) -> TraceSpan:
+        """Return the span with no more attributes than reading its trace needs.
+
+        Args:
+            tools: The names of tools whose output is read whatever it is.
+        """
+        attributes = translated(self.attributes)
+        span = replace(self, attributes=attributes)
+        if self.error is None and attributes.get("langfuse.observation.level") == "ERROR":
+            span = replace(span, error=describe_status(attributes.get("langfuse.observation.status_message")))
+        if span.kind in ("retriever", "reranker"):
+            return span
+        kept = {name: value for name, value in attributes.items() if name in _KEPT}
+        is_tool, output = span.kind == "tool", attributes.get("output.value")
+        kept |= {"openinference.span.kind": "TOOL"} if is_tool else {}
+        if may_hold_documents(output) or (is_tool and span.tool in tools):
+            kept["output.value"] = output
+        return replace(span, attributes=kept)
 
 
-def spans_at(place: str, row: Mapping[str, Any]) -> list[TraceSpan]:
+def spans_at(place: str, row: Mapping[str, Any], tools: Collection[str] = ()) -> list[TraceSpan]:
     """Return the spans of one JSON object: a request of OTLP, or a page of Phoenix's `spans/otlpv1`.
+
+    Args:
+        place: Where it was read.
+        row: The object.
+        tools: The names of tools whose output is read whatever it is.
 
     Raises:
         InvalidInputError: It is neither, or a span has no ids.
     """
     try:
-        return [_read_span(span).without_content() for span in _spans_in(row)]
+        return [_read_span(span).without_content(tools) for span in _spans_in(row)]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInputError(
             f"{place}: no spans can be read ({error}). Each file, or each line, must be an ExportTraceServiceRequest "

@@ -1,0 +1,158 @@
+"""What the spans of LlamaIndex show beside the events of retrievers: the question, and nodes searched by hand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from llama_index.core.base.llms.types import ChatMessage, MessageRole
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
+from llama_index.core.tools import ToolOutput
+from llama_index.core.workflow import Event, StopEvent
+
+# The names of the question among the arguments of what is called, and among the fields of what starts a workflow.
+_QUESTIONS = ("str_or_query_bundle", "question", "query", "query_str", "user_msg", "message", "input")
+# Nodes lie near the surface of what a step returns.
+_MOST_VALUES, _DEEPEST = 2_000, 3
+
+
+@dataclass(slots=True, eq=False)
+class Span:
+    """A span that has not ended.
+
+    Attributes:
+        id: Its id.
+        parent: The span around it, if its start was seen.
+        tool: The name of the tool that it is, or that is around it.
+        is_tool: Whether it is a tool.
+        query: The question that it was given, or one around it.
+        asked: Of a root span: the first question that a retrieval in it belongs to.
+        query_id: The id of the question, if the application set it.
+        searched: The id of the last search directly in it.
+        has_searched: Whether there was a retrieval in it.
+        found: Of a root span: the ids of all nodes that were retrieved in it.
+        started: When it started, by the clock that `LiveScorer.begin` reads.
+        targets: Of a tool or step: where its scores would belong.
+    """
+
+    id: str
+    parent: Span | None
+    tool: str | None = None
+    is_tool: bool = False
+    query: str | None = None
+    asked: str | None = None
+    query_id: str | None = None
+    searched: str | None = None
+    has_searched: bool = False
+    found: set[str] = field(default_factory=set)
+    started: float = field(default_factory=time.perf_counter)
+    targets: list[object | None] | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the tool, or else of the class or function."""
+        return self.tool if self.is_tool and self.tool is not None else self.id.partition("-")[0]
+
+    @property
+    def root(self) -> Span:
+        """The outermost span around it."""
+        return next(span for span in self.around() if span.parent is None)
+
+    def around(self) -> Iterator[Span]:
+        """Yield it and the spans around it, outermost last."""
+        span: Span | None = self
+        while span is not None:
+            yield span
+            span = span.parent
+
+    def note_search(self) -> None:
+        """Note a retrieval in this span and in all spans around it: what they return was counted there."""
+        for span in self.around():
+            span.has_searched = True
+        self.root.asked = self.root.asked or self.query
+
+
+def question_in(arguments: Mapping[str, Any], *, is_root: bool) -> str | None:
+    """Return the question among the arguments of a call, if it is clear which one that is.
+
+    That is the argument with one of the usual names; of a root span, the only text. The run of a workflow or an agent
+    is given an event, whose fields are its arguments; without a question, the last message of a user counts.
+    """
+    given = {**arguments, **(arguments.get("kwargs") or {})}
+    event = given.get("start_event")
+    if isinstance(event, Event):
+        given = _fields_of(event)
+    texts = {name: text for name, value in given.items() if (text := _text_of(value)) is not None}
+    if len(texts) == 1 and (is_root or event is not None):
+        return next(iter(texts.values()))
+    history = given.get("chat_history") if isinstance(event, Event) else None
+    people = [one for one in history or () if isinstance(one, ChatMessage) and one.role == MessageRole.USER]
+    return next((texts[name] for name in _QUESTIONS if name in texts), people[-1].content if people else None)
+
+
+def nodes_from(result: object, arguments: Mapping[str, Any], span: Span) -> list[Any] | None:
+    """Return the nodes in a result that were neither given nor retrieved before; None if there is none.
+
+    Of tools every node counts, of any other span those with scores: a pipeline that reads files returns nodes, too.
+    """
+    kinds = (NodeWithScore, BaseNode) if span.is_tool else (NodeWithScore,)
+    found = list(_nodes_in(result, kinds))
+    if not found:
+        return None
+    given = {node.node_id for node in _nodes_in(list(arguments.values()), (NodeWithScore, BaseNode))}
+    known = given if span.is_tool else given | span.root.found
+    new = [node for node in found if node.node_id not in known]
+    return [node if isinstance(node, NodeWithScore) else NodeWithScore(node=node) for node in new] or None
+
+
+def may_search(instance: object) -> bool:
+    """Whether what a span returns may have been searched by hand: not that of retrievers and of what follows them."""
+    return not isinstance(instance, (BaseRetriever, BaseNodePostprocessor))
+
+
+def returned_by(result: object) -> object:
+    """Return what the function of a tool returned; any other result as it is."""
+    return result.raw_output if isinstance(result, ToolOutput) else result
+
+
+def _fields_of(event: Event) -> dict[str, Any]:
+    fields = {name: getattr(event, name, None) for name in type(event).model_fields}
+    return {**fields, **dict(event.items()), **({"result": event.result} if isinstance(event, StopEvent) else {})}
+
+
+def _text_of(value: object) -> str | None:
+    if isinstance(value, QueryBundle):
+        return value.query_str
+    if isinstance(value, ChatMessage):
+        return value.content
+    return value if isinstance(value, str) else None
+
+
+def _nodes_in(value: object, kinds: tuple[type, ...]) -> Iterator[Any]:
+    """Yield the nodes in lists, mappings, events, the output of a tool, and the sources of a response."""
+    values: list[object] = [value]
+    n_values = 1
+    for _ in range(_DEEPEST + 1):
+        parts: list[object] = []
+        for one in values:
+            if isinstance(one, kinds):
+                yield one
+            else:
+                parts += _parts_of(one)
+        values = parts[: _MOST_VALUES - n_values]
+        n_values += len(values)
+
+
+def _parts_of(value: object) -> Iterable[object]:
+    if isinstance(value, (list, tuple)):
+        return value
+    if isinstance(value, (dict, Event)):
+        return (value if isinstance(value, dict) else _fields_of(value)).values()
+    if isinstance(value, ToolOutput):
+        return [value.raw_output]
+    nodes = getattr(value, "source_nodes", None)
+    return nodes if isinstance(nodes, list) else ()
