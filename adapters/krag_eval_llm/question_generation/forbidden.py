@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from rapidfuzz import fuzz
+from rapidfuzz.distance import LCSseq
 
 from krag_eval import Document, EvalSet, InvalidInputError, Question, as_document
 from krag_eval.toolkit import (
@@ -239,7 +239,7 @@ def _in_common(text: str, others: Iterable[str]) -> str:
     """
     nearest = max(others, key=lambda one: fuzz.ratio(text, one), default="")
     pieces, before = _PIECES.findall(text), _PIECES.findall(nearest)
-    blocks = difflib.SequenceMatcher(None, pieces, before, autojunk=False).get_matching_blocks()
+    blocks = LCSseq.opcodes(pieces, before).as_matching_blocks()
     kept = " ".join("".join(piece for one in blocks for piece in pieces[one.a : one.a + one.size]).split())
     return kept if 2 * words_of(kept).total() >= words_of(text).total() > 0 else text
 
