@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rapidfuzz import fuzz
@@ -34,6 +34,7 @@ from krag_eval_llm.question_generation.generate import evalset_of
 SUPERSEDED, OWN_TENANT, OTHER_TENANT = "superseded", "own_tenant", "other_tenant"
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _PIECES = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d]+|\s+|[^\w\s]+|_")
+_YEAR = re.compile(r"(?:19|20)\d\d\D*")
 _LONGEST_SENTENCE = 300
 _WORDS = WordTokenizer()
 Made = tuple[Candidate, Mapping[str, Any]]
@@ -55,8 +56,10 @@ def generate_forbidden(
     For each current document with older versions there is a question of type `"superseded"`: the current one is gold,
     the older ones are in `must_not`, by id, because their texts resemble it. For each document of one tenant there is
     a question of that tenant (`"own_tenant"`), and the same question of another tenant (`"other_tenant"`), which has no
-    gold. Both have `allowed` and `asker`. A question is the title and the first sentence that differs; of a sentence
-    that an older version has with other words or numbers, only what both have, so that it prefers neither.
+    gold. Questions about documents of a tenant have `allowed` and `asker`.
+
+    A question is the title and the first sentence that differs. If an older version has that sentence with other words
+    or numbers, these are left out, so that the question prefers neither version.
 
     Args:
         corpus: The documents or chunks, each with an id, in any form that `as_document` reads.
@@ -95,8 +98,11 @@ def generate_forbidden(
     outdated = {str(one.id) for listed in older.values() for one in listed}
     made = _of_versions(documents, {name: older[name] for name in older.keys() - outdated}, most, seed)
     if tenant is not None:
-        current = {name: one for name, one in documents.items() if name not in outdated}
-        made += _of_tenants(current, tenant, frozenset(shared), most, seed)
+        if isinstance(shared, str) or not isinstance(shared, Iterable):
+            refuse("shared", "a list of values", shared)
+        access = _Access.of(documents, tenant, shared)
+        made = [(one, {**rules, **access.rules(one.chunk.id)}) for one, rules in made]
+        made += _of_tenants({name: one for name, one in documents.items() if name not in outdated}, access, most, seed)
     if not made:
         raise InvalidInputError(
             "No question can be made: no document has a sentence that its older versions lack, and none of "
@@ -155,44 +161,67 @@ def _of_versions(
     return [(_candidate(SUPERSEDED, documents[one], texts[one]), {"must_not": tuple(older[one])}) for one in chosen]
 
 
-def _of_tenants(
-    documents: Mapping[str, Document], tenant: str, shared: frozenset[str], most: int | None, seed: int
-) -> list[Made]:
-    owners = {name: _owners(document, tenant) for name, document in documents.items()}
-    tenants = sorted({one for listed in owners.values() for one in listed} - shared)
-    if len(tenants) < 2:
-        keys = {str(key) for document in documents.values() for key in document.metadata}
-        raise InvalidInputError(
-            Argument("tenant", tenant),
-            f" has {number_of(len(tenants), 'value')} in the corpus, and two are needed for one tenant to ask about "
-            f"the other.{'' if tenants else did_you_mean(tenant, keys - {tenant})}",
-        )
-    if n_without := sum(not listed for listed in owners.values()):
-        warn(
-            f"{number_of(n_without, 'document')} of the corpus without {tenant!r:.60}: forbidden for every asker. Give "
-            "them a value that is named in ",
-            Argument("shared"),
-            " if everybody may see them.",
-        )
-    own = {name: listed for name, listed in owners.items() if listed and listed.isdisjoint(shared)}
-    texts = {name: text for name, text in _of_their_own(documents).items() if name in own}
-    made = []
-    for place, name in enumerate(_choose(documents, {one: min(own[one]) for one in texts}, most, seed)):
-        others = [one for one in tenants if one not in own[name]]
-        if not others:
-            continue
-        for kind, asker in ((OWN_TENANT, min(own[name])), (OTHER_TENANT, others[place % len(others)])):
-            rules: dict[str, Any] = {"asker": asker, "allowed": {tenant: [asker, *sorted(shared)]}}
-            if kind == OTHER_TENANT:
-                rules |= {"gold": (), "gold_chunk_ids": (), "gold_doc_ids": ()}
-            made.append((_candidate(kind, documents[name], texts[name]), rules))
-    return made
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """Which tenants have which documents.
+
+    Attributes:
+        tenant: The metadata key of the tenant.
+        own: The tenants of each document that not everybody may see.
+        tenants: All tenants.
+        shared: The values that everybody may see.
+    """
+
+    tenant: str
+    own: Mapping[str, frozenset[str]]
+    tenants: Sequence[str]
+    shared: Sequence[str]
+
+    @classmethod
+    def of(cls, documents: Mapping[str, Document], tenant: str, shared: Iterable[str]) -> _Access:
+        owners = {name: _owners(document, tenant) for name, document in documents.items()}
+        everybody = sorted(set(shared))
+        tenants = sorted({one for listed in owners.values() for one in listed} - {*everybody})
+        if len(tenants) < 2:
+            keys = {str(key) for document in documents.values() for key in document.metadata}
+            raise InvalidInputError(
+                Argument("tenant", tenant),
+                f" has {number_of(len(tenants), 'value')} in the corpus, and two are needed for one tenant to ask "
+                f"about the other.{'' if tenants else did_you_mean(tenant, keys - {tenant})}",
+            )
+        if n_without := sum(not listed for listed in owners.values()):
+            warn(
+                f"{number_of(n_without, 'document')} of the corpus without {tenant!r:.60}: forbidden for every asker. "
+                "Give them a value that is named in ",
+                Argument("shared"),
+                " if everybody may see them.",
+            )
+        own = {name: listed for name, listed in owners.items() if listed and listed.isdisjoint(everybody)}
+        return cls(tenant, own, tenants, everybody)
+
+    def rules(self, name: str, asker: str | None = None) -> dict[str, Any]:
+        """Return the rules of a question about a document, by default of its tenant; none if it is everybody's."""
+        asker = asker if asker is not None or name not in self.own else min(self.own[name])
+        return {} if asker is None else {"asker": asker, "allowed": {self.tenant: [asker, *self.shared]}}
 
 
 def _owners(document: Document, tenant: str) -> frozenset[str]:
     value = document.metadata.get(tenant)
     listed = value if isinstance(value, (list, tuple, set, frozenset)) else [value]
     return frozenset(one for one in map(as_id, listed) if one is not None)
+
+
+def _of_tenants(documents: Mapping[str, Document], access: _Access, most: int | None, seed: int) -> list[Made]:
+    texts = {name: text for name, text in _of_their_own(documents).items() if name in access.own}
+    made = []
+    for place, name in enumerate(_choose(documents, {one: min(access.own[one]) for one in texts}, most, seed)):
+        others = [one for one in access.tenants if one not in access.own[name]]
+        if others:
+            no_gold = {"gold": (), "gold_chunk_ids": (), "gold_doc_ids": ()}
+            rules = access.rules(name, others[place % len(others)]) | no_gold
+            made.append((_candidate(OWN_TENANT, documents[name], texts[name]), access.rules(name)))
+            made.append((_candidate(OTHER_TENANT, documents[name], texts[name]), rules))
+    return made
 
 
 def _choose(
@@ -223,12 +252,22 @@ def _of_their_own(documents: Mapping[str, Document]) -> dict[str, str]:
 
 
 def _about_change(document: Document, older: Sequence[Document]) -> str | None:
-    """Return a question about the first sentence that no older version has, without what is new in it."""
+    """Return a question about the first sentence that no older version has, without what is new in it.
+
+    A sentence in which more than the year is new comes before one that says since when the document is valid.
+    """
+    sentences = _sentences(document)
     before = {one: form for each in older for one, form in _sentences(each).items()}
-    new = next((one for one, form in _sentences(document).items() if form not in before.values()), None)
-    if new is None:
+    new = [one for one, form in sentences.items() if form not in before.values()]
+    if not new:
         return None
-    return _asked(_in_common(_title(document), [_title(one) for one in older]), _in_common(new, before))
+    undated = set(map(_undated, before.values()))
+    best = next((one for one in new if _undated(sentences[one]) not in undated), new[0])
+    return _asked(_in_common(_title(document), [_title(one) for one in older]), _in_common(best, before))
+
+
+def _undated(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(word for word in words if not _YEAR.fullmatch(word))
 
 
 def _in_common(text: str, others: Iterable[str]) -> str:
@@ -240,7 +279,8 @@ def _in_common(text: str, others: Iterable[str]) -> str:
     nearest = max(others, key=lambda one: fuzz.ratio(text, one), default="")
     pieces, before = _PIECES.findall(text), _PIECES.findall(nearest)
     blocks = LCSseq.opcodes(pieces, before).as_matching_blocks()
-    kept = " ".join("".join(piece for one in blocks for piece in pieces[one.a : one.a + one.size]).split())
+    joined = "".join(piece for one in blocks for piece in pieces[one.a : one.a + one.size])
+    kept = re.sub(r" +(?=[.,;:!?])", "", " ".join(joined.split()))
     return kept if 2 * words_of(kept).total() >= words_of(text).total() > 0 else text
 
 
@@ -261,4 +301,5 @@ def _sentences(document: Document) -> dict[str, tuple[str, ...]]:
 
 
 def _asked(title: str, sentence: str) -> str:
-    return clip(f"{title}: {sentence}" if title else sentence, _LONGEST_SENTENCE)
+    is_said = title.casefold() in sentence.casefold()
+    return clip(sentence if is_said else f"{title}: {sentence}", _LONGEST_SENTENCE)

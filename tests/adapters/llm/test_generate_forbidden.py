@@ -99,10 +99,10 @@ def test_outdated_documents_are_not_asked_about_for_tenants() -> None:
 
 def test_headings_serve_as_titles_and_texts_without_spaces_are_asked_about() -> None:
     corpus = [
-        document("n", "# 运费\n运费为6元。周末不送货。", of="x", version="2026-01-01"),
-        document("o", "# 运费\n运费为5元。周末不送货。", of="x", version="2025-01-01"),
+        document("n", "# 价目\n运费为6元。周末不送货。", of="x", version="2026-01-01"),
+        document("o", "# 价目\n运费为5元。周末不送货。", of="x", version="2025-01-01"),
     ]
-    assert generate_forbidden(corpus, versions=("of", "version"))[0].question == "运费: 运费为元。"
+    assert generate_forbidden(corpus, versions=("of", "version"))[0].question == "价目: 运费为元。"
 
 
 def test_n_takes_documents_of_each_tenant_in_turn_by_the_seed() -> None:
@@ -126,6 +126,7 @@ def test_documents_without_a_tenant_are_counted() -> None:
         pytest.param([{"text": "a"}], {"tenant": "t"}, "document 0: It has no id", id="no id"),
         pytest.param(PRICES * 2, {"tenant": "t"}, "document 3: The id 'p24' appears twice", id="an id twice"),
         pytest.param(CONTRACTS, {"tenant": "tenat"}, "has 0 values.*Did you mean 'tenant'", id="a misspelled key"),
+        pytest.param(CONTRACTS, {"tenant": "tenant", "shared": "public"}, "`shared` must be a list", id="no list"),
         pytest.param(CONTRACTS[:2], {"tenant": "tenant"}, "has 1 value in the corpus", id="one tenant"),
         pytest.param(PRICES, {"supersedes": {"p26": ["p52"]}}, "names 'p52'.*lacks. Did you mean", id="a dead id"),
         pytest.param(PRICES, {"supersedes": {"p62": ["p25"]}}, "names 'p62'", id="a dead new id"),
@@ -148,13 +149,13 @@ def test_what_cannot_be_used_is_refused(corpus: Any, options: dict[str, Any], sa
 def test_the_command_writes_the_questions_without_a_model(command: Runner) -> None:
     Path("corpus.jsonl").write_text("".join(json.dumps(one) + "\n" for one in PRICES + CONTRACTS), encoding="utf-8")
     Path("old.json").write_text('{"p26": ["p25"], "p25": ["p24"]}', encoding="utf-8")
-    with pytest.warns(KragEvalWarning, match="1 document of the corpus without 'tenant'"):
+    with pytest.warns(KragEvalWarning, match="3 documents of the corpus without 'tenant'"):
         made = generate_forbidden(PRICES + CONTRACTS, versions=("of", "version"), tenant="tenant", shared=["public"])
 
     options = "--versions of,version --tenant tenant --shared public"
     outcome = command(f"generate corpus.jsonl --forbidden {options} --out set.jsonl")
     assert outcome.out == "5 questions: 1 superseded, 2 own_tenant, 2 other_tenant\nThe questions are in set.jsonl\n"
-    assert "1 document of the corpus without 'tenant'" in outcome.err
+    assert "3 documents of the corpus without 'tenant'" in outcome.err
     assert read_evalset("set.jsonl") == made
 
     outcome = command("generate corpus.jsonl --forbidden --supersedes old.json --out set.json --json -")
