@@ -10,3 +10,5 @@ from .estimation import plan_labels as plan_labels
 from .files import apply_labels as apply_labels
 from .files import write_queue as write_queue
 from .report import DoctorReport as DoctorReport
+from .versions import Versions as Versions
+from .versions import find_versions as find_versions

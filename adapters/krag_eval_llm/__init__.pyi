@@ -9,6 +9,7 @@ from .failures import ModelSetupError as ModelSetupError
 from .failures import NoAnswerError as NoAnswerError
 from .model import LanguageModel as LanguageModel
 from .model import as_language_model as as_language_model
+from .question_generation.forbidden import generate_forbidden as generate_forbidden
 from .question_generation.generate import generate_evalset as generate_evalset
 from .question_generation.report import GeneratedEvalSet as GeneratedEvalSet
 from .question_generation.report import GenerationReport as GenerationReport

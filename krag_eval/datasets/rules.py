@@ -30,12 +30,12 @@ def with_rules(
         raise InvalidInputError(
             Argument("versions", versions), " names keys of the metadata of documents. Give `corpus`, which has them."
         )
-    older = _superseded(supersedes or {}, documents)
-    if versions is not None:
-        older = {**older, **_by_version(documents, versions)}
     for name, given in (("askers", askers), ("supersedes", supersedes)):
         if given is not None and not isinstance(given, Mapping):
             refuse(name, "a mapping", given)
+    older = _superseded(supersedes or {}, documents)
+    if versions is not None:
+        older = {**older, **_by_version(documents, versions)}
     for name, allowed in (askers or {}).items():
         if not isinstance(allowed, Mapping):
             refuse(f"askers[{name!r:.60}]", "a mapping from metadata keys to the values that are allowed", allowed)

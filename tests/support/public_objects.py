@@ -255,6 +255,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Tokenizer": lambda: StemmingTokenizer(front.TOKENIZERS["words"]),
     "TokenizerType": lambda: front.TokenizerType.KIWI,
     "ValidationReport": lambda: front.validate([{"id": "a", "question": "", "gold": []}]),
+    "Versions": lambda: labels.find_versions([{"id": f"of {n}", "text": f"From {n} on."} for n in (2025, 2026)]),
     "Agreement": lambda: labels.label_agreement({"q": {"a": 1, "b": 0}}, {"q": {"a": 1, "b": 1}}),
     "Estimate": lambda: _estimation().systems[0],
     "Estimation": lambda: _estimation(),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 from krag_eval import EvalSet, InvalidInputError, normalize, write_evalset
 from krag_eval.toolkit import (
+    IdKey,
     RunFileOptions,
     check_free,
     console,
@@ -27,6 +29,7 @@ from krag_eval.toolkit import (
 from krag_eval_labels.audit import audit_labels
 from krag_eval_labels.estimation import label_agreement, plan_labels
 from krag_eval_labels.files import apply_labels, write_queue
+from krag_eval_labels.versions import Versions, find_versions
 
 
 def doctor(
@@ -39,6 +42,8 @@ def doctor(
     out: Path | None = None,
     force: bool = False,
     corpus: Path | None = None,
+    versions: Path | None = None,
+    within: str | None = None,
     match: str | None = None,
     threshold: str = "0.5",
     tokenizer: str = "words",
@@ -62,7 +67,10 @@ def doctor(
         min_systems: Systems that must agree; by default all of up to three, else three.
         near: Minimum ROUGE-L of a near-duplicate of a gold text.
         near_questions: Minimum ROUGE-L of near-duplicate questions.
-        corpus: The searched documents, if the set or the runs have only ids.
+        corpus: The searched documents, if the set or the runs have only ids. Documents in it that look like versions of
+            each other are listed.
+        versions (OUT): Write these as JSON for you to confirm: ids and the ids that they replaced. No run is needed.
+        within (KEY,...): Metadata keys in which versions agree, such as tenant.
         match: How documents are identified, as in evaluate; by id by default, or by text without ids.
         threshold: The threshold for --match by ROUGE, as in evaluate.
         judge: A model's labels of what was retrieved, JSONL. The queue is then the sample that shrinks the interval of
@@ -73,24 +81,30 @@ def doctor(
         runs = [evalset]
     if (apply is None) != (out is None):
         raise InvalidInputError("`--apply` and `--out` belong together: the labels to add, and the new set to write.")
-    if not runs and (apply is None or queue is not None):
+    if versions is not None and corpus is None:
+        raise InvalidInputError("`--versions` are found in a corpus. Name it with `--corpus`.")
+    if not runs and (queue is not None or (apply is None and versions is None)):
         raise InvalidInputError("There is no run. Give at least one, or labels with --apply and --out.")
     if out is not None:
         format_to_write(out, None)
-    for path in (out, queue):
+    for path in (out, queue, versions):
         if path is not None:
-            check_free(path, force, [one for one in (evalset, *(runs or ()), apply, judge) if one is not None])
+            check_free(path, force, [one for one in (evalset, *(runs or ()), apply, judge, corpus) if one is not None])
     questions = files.evalset(evalset, id_key=id_key, grade_key=grade_key)
     if apply is not None and out is not None:
         questions = _apply(questions, apply, out, id_key=id_key, grade_key=grade_key)
+    documents = None if corpus is None else files.corpus(corpus)
+    found_versions = _versions(documents, versions, passed["doc_key"], id_key, within) if documents else None
     if not runs:
+        if found_versions is not None and not put_json(json_out, lambda: {"versions": found_versions.to_dicts()}):
+            console().print(str(found_versions), soft_wrap=True)
         return
     settings: dict[str, Any] = {} if match is None else {"match_method": parse_names(match)}
     found = read_runs(runs, questions, files, id_key=id_key)
     report = audit_labels(
         questions,
         found,
-        corpus=None if corpus is None else files.corpus(corpus),
+        corpus=documents,
         threshold=parse_threshold(threshold),
         tokenizer=tokenizer,
         id_key=id_key,
@@ -109,11 +123,24 @@ def doctor(
         n_all = len(report.candidates if rows is None else rows)
         of_all = "" if written == n_all else f" of {n_all}; --limit all writes them"
         notes().print(f"{queue}: {number_of(written, 'document')} to label{of_all}.")
-    whole = {} if agreement is None else {"agreement": asdict(agreement)}
+    whole: dict[str, Any] = {} if agreement is None else {"agreement": asdict(agreement)}
+    whole |= {"versions": found_versions.to_dicts()} if found_versions else {}
     if not put_json(json_out, lambda: dump_json(report.to_dict(most) | whole, "the report", indent=2)):
         console().print(repr(report), soft_wrap=True)
         if agreement is not None:
             console().print(f"        {agreement}", soft_wrap=True)
+        if found_versions:
+            console().print(str(found_versions), soft_wrap=True)
+
+
+def _versions(
+    documents: Sequence[Any], out: Path | None, doc_key: IdKey, id_key: str | None, within: str | None
+) -> Versions:
+    found = find_versions(documents, within=parse_names(within) or (), doc_key=doc_key, id_key=id_key)
+    if out is not None:
+        put_json(out, lambda: found.supersedes)
+        notes().print(f"{out}: {number_of(len(found.supersedes), 'document')} with older versions to confirm.")
+    return found
 
 
 def _apply(questions: EvalSet, labels: Path, out: Path, *, id_key: str | None, grade_key: str) -> EvalSet:

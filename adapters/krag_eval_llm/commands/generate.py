@@ -1,22 +1,39 @@
-"""`krag-eval generate`: let a language model write questions about the chunks of a corpus."""
+"""`krag-eval generate`: write questions about the chunks of a corpus, with a language model or from its metadata."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 from krag_eval import InvalidInputError, write_evalset
-from krag_eval.toolkit import FileOptions, check_free, console, put_json, stopping
+from krag_eval.toolkit import (
+    FileOptions,
+    Source,
+    check_free,
+    console,
+    number_of,
+    parse_names,
+    put_json,
+    stopping,
+)
 from krag_eval_llm.commands.loading import load_llm
-from krag_eval_llm.question_generation import generate_evalset
+from krag_eval_llm.question_generation import generate_evalset, generate_forbidden
 from krag_eval_llm.question_generation.generate import TYPES
 
 
 def generate(
     corpus: Path,
     *,
-    llm: str,
+    llm: str | None = None,
     out: Path,
+    forbidden: bool = False,
+    versions: str | None = None,
+    supersedes: Path | None = None,
+    tenant: str | None = None,
+    shared: str | None = None,
+    n: int | None = None,
     types: list[str] | None = None,
     journal: Path | None = None,
     prompts: Path | None = None,
@@ -26,10 +43,12 @@ def generate(
     **passed: Annotated[
         Any,
         generate_evalset,
-        "n language seed concurrency retries timeout min_words most_prompts retry_errors doc_key id_key",
+        "language seed concurrency retries timeout min_words most_prompts retry_errors doc_key id_key",
     ],
 ) -> None:
     """Have a language model write questions with answers and evidence, and keep those that pass the checks.
+
+    With --forbidden, questions for which documents are forbidden are made from the metadata, without a model.
 
     Parameters:
         corpus (CORPUS): The chunks, in any format that validate reads.
@@ -37,7 +56,13 @@ def generate(
             or function that makes one; or gguf:FILE, a model that runs on this machine, or http://HOST/v1#MODEL, a
             server that speaks the OpenAI protocol. Modules in the current directory can be named.
         out: The questions. The ending selects the format; .jsonl keeps everything.
-        n (-n --samples): How many questions to make.
+        forbidden: Make questions for which outdated documents, or those of another tenant, must not be retrieved.
+        versions (KEY,KEY): The metadata keys that versions of a document share, and of the version: title,version.
+        supersedes (FILE): A JSON object from ids to the ids that they replaced, as doctor --versions writes it.
+        tenant (KEY): The metadata key of the tenant.
+        shared (VALUE,...): Values of --tenant that everybody may see.
+        n (-n --samples): How many questions to make, 30 by default; with --forbidden how many documents to ask about,
+            by default all.
         types (--type): literal, paraphrase, scenario or negative; repeatable. All four by default.
         language: auto for the language of each chunk, a code such as ko, or a name.
         seed: Seed of the order in which chunks are used.
@@ -51,9 +76,27 @@ def generate(
         retry_errors: Resend prompts that got no answer in an earlier session.
     """
     check_free(out, force)
+    own = {"versions": versions, "supersedes": supersedes, "tenant": tenant, "shared": shared}
+    other = {"llm": llm, "type": types, "journal": journal, "prompts": prompts}
+    for name, value in (other if forbidden else own).items():
+        if value is not None:
+            cure = "It makes no use of it: leave it out" if forbidden else "Add it"
+            raise InvalidInputError(
+                f"`--{name}` does not go {'with' if forbidden else 'without'} `--forbidden`. {cure}."
+            )
+    if n is not None:
+        passed["n"] = n
+    chunks = files.corpus(corpus)
+    if forbidden:
+        _from_metadata(
+            chunks, own, out, json_out, {name: passed[name] for name in ("n", "seed", "id_key") if name in passed}
+        )
+        return
+    if llm is None:
+        raise InvalidInputError("There is no model. Name one with `--llm`, or use `--forbidden`, which needs none.")
     with stopping():
         made = generate_evalset(
-            files.corpus(corpus),
+            chunks,
             load_llm(llm),
             types=types or TYPES,
             journal=journal,
@@ -66,3 +109,24 @@ def generate(
     if not put_json(json_out, lambda: made.report.to_dict() | {"evalset": str(out)}):
         console().print(str(made), soft_wrap=True)
         console().print(f"The questions are in {out}", soft_wrap=True)
+
+
+def _from_metadata(
+    chunks: list[Any], given: Mapping[str, Any], out: Path, json_out: Path | None, passed: Mapping[str, Any]
+) -> None:
+    versions, supersedes, shared = (given[name] for name in ("versions", "supersedes", "shared"))
+    questions = generate_forbidden(
+        chunks,
+        versions=None if versions is None else tuple(parse_names(versions) or ()),  # type: ignore[arg-type] # checked
+        supersedes=None if supersedes is None else Source(supersedes).document,
+        tenant=given["tenant"],
+        shared=parse_names(shared) or (),
+        **passed,
+    )
+    write_evalset(questions, out)
+    types = Counter(str(question.type) for question in questions)
+    if not put_json(json_out, lambda: {"questions": len(questions), "types": types, "evalset": str(out)}):
+        counted = ", ".join(f"{count} {name}" for name, count in types.items())
+        console().print(
+            f"{number_of(len(questions), 'question')}: {counted}\nThe questions are in {out}", soft_wrap=True
+        )
