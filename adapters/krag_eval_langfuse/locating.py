@@ -80,7 +80,8 @@ class Locator:
     def __call__(self, framework: str, run_id: object) -> Target | None:
         """Return the target of a retrieval; the first call is at its start, the second at its end."""
         if framework == "opentelemetry":  # the ids of a span that was read
-            return _target(*str(run_id).partition("-")[::2]) or self._fallback
+            trace_id, _, observation_id = str(run_id).partition("-")
+            return _target(trace_id, observation_id) or self._fallback
         key = f"{framework} {run_id}"
         with self._lock:
             at_end = key in self._open
@@ -168,7 +169,7 @@ def _inner(start: _Span | None, end: _Span | None) -> Target | None:
     return end.target if end.parent_id == start.id else None
 
 
-def _target(trace_id: object, observation_id: object, span: Any) -> Target | None:
+def _target(trace_id: object, observation_id: object, span: Any = None) -> Target | None:
     """Return the target, or None for the ids of a span that is not recorded, which are all zeros."""
     ids = (trace_id, observation_id)
     if not all(isinstance(value, str) and value.strip("0") for value in ids):

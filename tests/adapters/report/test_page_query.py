@@ -380,7 +380,8 @@ def test_a_forbidden_document_is_shown_as_such_and_above_the_verdict(page: Page,
         for n in (1, 2)
     ]
     leaking = {"1": [{"id": "a"}, {"id": "y"}], "2": [{"id": "a"}]}
-    report = build_report(EvalSet(rows), {"run": leaking})
+    found = [RunRow.from_dict({"query_id": query, "retrieved": row}) for query, row in leaking.items()]
+    report = build_report(EvalSet(rows), {"run": Run.of("run", found)})
     page.goto(write_page(tmp_path, report) + "#q=1")
     assert lines(card(page, "run", 1)) == ["✓ credited gold 1 by id (1.000)"]
     assert lines(card(page, "run", 2)) == [f"✕ forbidden {reason}", "– no match"]
