@@ -50,8 +50,15 @@ class Alert:
                 f"{self.key} changed from {self.reference:.4g} to {self.mean:.4g} with retrieval {self.since:,}{time}, "
                 f"{self.n:,} values ago" + (f"; see{examples[1:]}" if examples else "")
             )
+        if is_leak(self.key, self.mean) and self.n == 1:
+            return f"a forbidden document was retrieved for {', '.join(map(show, self.questions))} ({self.key})"
         low, high = "-inf" if self.low is None else self.low, "inf" if self.high is None else self.high
         return f"{self.key} is {self.mean:.4f} over the last {self.n} retrievals, outside of [{low}, {high}]"
+
+
+def is_leak(key: str, value: float | None) -> bool:
+    """Return whether this is the value of a retrieval that returned a forbidden document."""
+    return key.partition("@")[0] == "leak" and value == 1
 
 
 class Watched(Protocol):
@@ -71,8 +78,12 @@ class StartsToWatch(Protocol):
         """Begin with a new stream, which has metrics with these keys."""
 
 
-def check_alerts(bands: Mapping[str, Band] | None, on_alert: object, watch: object = None) -> None:
+def check_alerts(
+    bands: Mapping[str, Band] | None, on_alert: object, watch: object = None, *, has_rules: bool = False
+) -> None:
     """Check that bands or something to watch, and a function for alerts, are given together.
+
+    If the gold has rules on what must not be retrieved, leaks alone may cause alerts.
 
     Raises:
         InvalidInputError: One of them is missing, or `on_alert` is not a function.
@@ -81,7 +92,8 @@ def check_alerts(bands: Mapping[str, Band] | None, on_alert: object, watch: obje
         refuse("watch", "a Watch", watch, "Make one with `krag_eval_monitor.Watch()`.")
     if on_alert is not None and not callable(on_alert):
         refuse("on_alert", "a function that takes an Alert", on_alert)
-    if (bool(bands) or watch is not None) != (on_alert is not None):
+    causes_alerts = bool(bands) or watch is not None
+    if causes_alerts != (on_alert is not None) and (causes_alerts or not has_rules):
         raise InvalidInputError(
             f"`{'bands' if watch is None else 'watch'}` and `on_alert` belong together. "
             "Pass bands such as {'recall@5': (0.7, None)}, or a Watch, and a function that takes an Alert, or neither."

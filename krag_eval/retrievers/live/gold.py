@@ -42,6 +42,7 @@ class GoldLookup:
         self._settings = settings
         self._by_id: dict[str, Gold] = {}
         self._by_text: dict[str, Gold | None] = {}
+        self._rules: dict[str, Question] = {}
         if is_evalset(gold):
             self._read_evalset(as_evalset(gold), level, doc_key)
         else:
@@ -62,6 +63,21 @@ class GoldLookup:
     def __len__(self) -> int:
         return len(self._by_id)
 
+    @property
+    def has_rules(self) -> bool:
+        """Whether a question says what must not be retrieved."""
+        return bool(self._rules)
+
+    def rules_of(self, found: Iterable[Gold]) -> dict[str, Any]:
+        """Return what must not be retrieved for each of these queries, as `evaluate` takes it; empty for nothing."""
+        rules = [self._rules.get(query) for query, _ in found] if self._rules else []
+        if not any(rules):
+            return {}
+        return {
+            "must_not": [None if one is None else list(one.must_not) for one in rules],
+            "allowed": [None if one is None else one.allowed for one in rules],
+        }
+
     def _read_evalset(self, evalset: EvalSet, level: str, doc_key: IdKey) -> None:
         ambiguous: list[str] = []
         for question in evalset:
@@ -69,6 +85,8 @@ class GoldLookup:
             if not documents and not question.is_negative:
                 continue
             entry = self._by_id[question.id] = question.id, documents
+            if question.must_not or question.allowed:
+                self._rules[question.id] = question
             if not question.question:
                 continue
             known = self._by_text.setdefault(nfc(question.question), entry)

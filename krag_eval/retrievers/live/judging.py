@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -19,6 +19,7 @@ from krag_eval.evaluation.results import EvaluationResult, QueryResult
 from krag_eval.evaluation.streaming import Scorer
 from krag_eval.matching.fronts import DOCUMENT_IDS, NO_LISTS
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
+from krag_eval.metrics import LEAK_METRICS, METRICS
 from krag_eval.metrics.judgments import count_repeats
 from krag_eval.retrievers.live.gold import Gold, GoldLookup, is_evalset
 from krag_eval.retrievers.live.retrievals import Retrieval
@@ -61,6 +62,7 @@ class RetrievalJudge:
         keys: The keys of a retrieval's values.
         main_keys: Those that are sent to sinks where each score costs.
         sessions: Scores sessions of several retrievals.
+        has_rules: Whether the gold says what must not be retrieved.
     """
 
     def __init__(
@@ -83,8 +85,10 @@ class RetrievalJudge:
         self._front = DOCUMENT_IDS if self._parts else NO_LISTS
         self._parts += [f"sample:{sample:g}"] if sample < 1 else []
         self._gold = None if gold is None else GoldLookup(gold, self._settings, level=level, doc_key=doc_key)
-        self._cut_offs, self._table = choose_metrics(metrics, self._settings, k)
-        self._given: dict[str, Any] = {"k": k, "metrics": metrics, **settings}
+        self.has_rules = self._gold is not None and self._gold.has_rules
+        asked = [*METRICS, *LEAK_METRICS] if self.has_rules and metrics is None else metrics
+        self._cut_offs, self._table = choose_metrics(asked, self._settings, k)
+        self._given: dict[str, Any] = {"k": k, "metrics": asked, **settings}
         self._keep = keep
         self.sessions = SessionJudge(self._gold, self._settings, k, keep=keep, metrics=metrics)
         self.keys = Scorer(**self._given).keys
@@ -120,8 +124,13 @@ class RetrievalJudge:
         if not self._kept:
             return self._scorer.result()
         retrievals, gold = zip(*self._kept, strict=True)
+        actual, rules = [documents for _, documents in gold], None
+        if given := self._rules_of(gold):
+            from krag_eval.evaluation.rules import rules_of_lists  # most sets forbid nothing
+
+            rules = rules_of_lists(given["must_not"], given["allowed"], actual, self._settings)
         return measure(
-            judge_batch([documents for _, documents in gold], [r.ranking for r in retrievals], self._settings),
+            judge_batch(actual, [r.ranking for r in retrievals], self._settings, rules=rules),
             self._cut_offs,
             self._table,
             queries=[str(retrieval.query) for retrieval in retrievals],
@@ -149,12 +158,17 @@ class RetrievalJudge:
         found = self._gold.find(retrieval.query_id, retrieval.query)
         return self._gold.find(None, retrieval.question) if found is None else found
 
+    def _rules_of(self, found: Iterable[Gold]) -> dict[str, Any]:
+        return {} if self._gold is None else self._gold.rules_of(found)
+
     def _with_gold(self, retrievals: Sequence[Retrieval], gold: Mapping[int, Gold]) -> dict[int, Outcome]:
         if not gold:
             return {}
         first = self._scorer.n_queries
         part = self._scorer.score_batch(
-            [documents for _, documents in gold.values()], [retrievals[i].ranking for i in gold]
+            [documents for _, documents in gold.values()],
+            [retrievals[i].ranking for i in gold],
+            **self._rules_of(gold.values()),
         )
         yield_to_others()
         repeats = count_repeats(part.detail.batch).tolist() if part.detail is not None else []

@@ -27,7 +27,7 @@ from krag_eval.evaluation.pipeline import MetricFunction
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import ScoringSettings
 from krag_eval.metrics.names import LIVE_CUT_OFFS
-from krag_eval.retrievers.live.alerts import Alert, Band, Scores, StartsToWatch, check_alerts, mean_of
+from krag_eval.retrievers.live.alerts import Alert, Band, Scores, StartsToWatch, check_alerts, is_leak, mean_of
 from krag_eval.retrievers.live.functions import F, Place, Places, recorded
 from krag_eval.retrievers.live.judging import RetrievalJudge, yield_to_others
 from krag_eval.retrievers.live.retrievals import LiveCounters, Retrieval, take_documents
@@ -42,6 +42,8 @@ MOST_AT_ONCE = 32
 RESULT_TIMEOUT = 30.0
 # After so many retrievals, documents that can never match are warned about.
 ENOUGH_TO_JUDGE = 20
+# The first leak of so many questions is an alert.
+_MOST_LEAKED = 10_000
 
 
 @functools.cache
@@ -66,7 +68,8 @@ class LiveScorer(OfOneProcess):
         bands: For the keys to watch, the `(lowest, highest)` mean over the window; None leaves an end open.
         watch: Watches signals for changes, with a stated rate of false alarms and without gold, as a
             `krag_eval_monitor.Watch` says.
-        on_alert: Called with an `Alert` when a mean leaves its band, or when a signal has changed.
+        on_alert: Called with an `Alert` when a mean leaves its band, when a signal has changed, and at once with the
+            first forbidden document that is retrieved for a question.
         level: `"chunk"` or `"document"`; at document level, ids are read from the metadata under `doc_key`.
         doc_key: The metadata key of document ids.
         keep_documents: Keep every retrieval, so that `result()` has `per_query` and `explain`; memory then grows with
@@ -127,7 +130,7 @@ class LiveScorer(OfOneProcess):
             self.sample = 0.0
             _say_once(f"krag_eval: {SWITCH} is off: no retrieval is scored, and no score is sent")
         self._max_pending = check_count("max_pending", max_pending)
-        check_alerts(bands, on_alert, watch)
+        check_alerts(bands, on_alert, watch, has_rules=self._judge.has_rules)
         self._on_alert = on_alert
         self._window = check_count("window", window)
         keys = (*COUNT_KEYS, *self._judge.keys)
@@ -140,6 +143,7 @@ class LiveScorer(OfOneProcess):
         """Forget all retrievals and counts, including those that are running or waiting."""
         self._judge.start_anew()
         self._last: deque[Scores] = deque(maxlen=self._window)
+        self._leaked: set[str | None] = set()
         self._bands = None if self._start_bands is None else self._start_bands()
         self._watching = None if self._start_watching is None else self._start_watching()
         self.counters, self.session_counters = LiveCounters(), LiveCounters()
@@ -585,6 +589,13 @@ class LiveScorer(OfOneProcess):
             self.report("documents cannot be read", error)
             return False
 
+    def _leaks(self, scored: ScoredRetrieval) -> Iterator[Alert]:
+        """Yield an alert for the first forbidden document of each question, whatever the means say."""
+        leaks = [] if scored.result is None else [key for key, one in scored.result.values.items() if is_leak(key, one)]
+        if leaks and scored.query_id not in self._leaked and len(self._leaked) < _MOST_LEAKED:
+            self._leaked.add(scored.query_id)
+            yield Alert(leaks[-1], 1.0, None, 0.0, 1, questions=(scored.query,))
+
     def _pass_on(self, retrieval: Retrieval, scored: ScoredRetrieval) -> None:
         with self._lock:
             self.counters.scored += scored.result is not None
@@ -592,7 +603,7 @@ class LiveScorer(OfOneProcess):
             self.counters.no_target += self._sinks.lacks_target(retrieval.targets)
         with self._scoring:
             self._last.append(scored.scores)
-            alerts: list[Alert] = []
+            alerts: list[Alert] = list(self._leaks(scored))
             if self._bands is not None and len(self._last) == self._window:
                 alerts += self._bands.check(self._last)
             if self._watching is not None:

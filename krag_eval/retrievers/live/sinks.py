@@ -17,7 +17,7 @@ from krag_eval.evaluation.results import QueryResult
 from krag_eval.metrics.names import DefaultCutOffs
 
 # What people watch, of retrievals and of sessions.
-_MAIN = ("hit_rate", "recall", "mrr", "ndcg")
+_MAIN = ("hit_rate", "recall", "mrr", "ndcg", "leak")
 _MAIN_OF_SESSIONS = ("session_recall", "evidence_complete", "searches_to_evidence", "n_searches")
 
 
