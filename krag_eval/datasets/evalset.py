@@ -162,8 +162,8 @@ class EvalSet(Sequence[Question]):
             InvalidInputError: An asker is not known, `supersedes` is circular, or versions have no order.
 
         >>> evalset = EvalSet([{"id": 1, "gold_chunk_ids": ["price-2026"]}])
-        >>> evalset.forbidding(supersedes={"price-2026": ["price-2025"]})[0].must_not[0].metadata
-        {'reason': 'superseded by price-2026'}
+        >>> evalset.forbidding(supersedes={"price-2026": ["price-2025"]})[0].must_not[0].metadata["reason"]
+        'superseded by price-2026'
         """
         asked = {"askers": askers, "supersedes": supersedes, "versions": versions, "corpus": corpus}
         return EvalSet(with_rules(self, **asked), name=self.name)  # type: ignore[arg-type] # as above

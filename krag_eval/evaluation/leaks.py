@@ -266,7 +266,7 @@ def at_most(n: int, confidence: float) -> str:
     """Return what 0 of n proves: a share, exact, one-sided.
 
     >>> at_most(200, 0.95), at_most(3, 0.95)
-    ('under 1.5 % with 95 % confidence', 'under 64 % with 95 % confidence')
+    ('under 1.5 % with 95 % confidence', 'under 63 % with 95 % confidence')
     """
     bound = 100 * (1 - (1 - confidence) ** (1 / n))
     return f"under {bound:.2g} % with {100 * confidence:g} % confidence"

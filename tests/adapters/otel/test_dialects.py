@@ -38,7 +38,8 @@ def check(tmp_path: Path, play: Play, recall: float = 0.5, **settings: Any) -> A
         spans = kept.get_finished_spans()
     run = read_traces(write_spans(tmp_path / "traces.json", spans), evalset=GOLD, **settings)
     offline = evaluate_run(GOLD, run, 2)
-    assert {row.id: dict(row.values) for row in result.per_query} == {"Q1": dict(offline.per_query[0].values)}
+    assert [row.id for row in result.per_query] == ["Q1"]
+    assert {key: result.per_query[0].values[key] for key in offline.per_query[0].values} == offline.per_query[0].values
     assert scoring.scorer.result()["recall@2"] == recall
     assert not scoring.problems
     return run.rows["Q1"]
