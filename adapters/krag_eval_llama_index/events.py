@@ -22,7 +22,7 @@ from pydantic import PrivateAttr
 from krag_eval import InvalidInputError, LiveScorer
 from krag_eval.toolkit import LIVE_CUT_OFFS, Extracted, FromTools, as_id, as_json, check_tools, kind_of, refuse
 from krag_eval_llama_index.responses import as_documents
-from krag_eval_llama_index.spans import Span, may_search, nodes_from, question_in, returned_by
+from krag_eval_llama_index.spans import Span, is_step, may_search, nodes_from, question_in, returned_by
 
 # How long leaving the `with` block waits for the last scores, in seconds.
 _EXIT_TIMEOUT = 5.0
@@ -254,7 +254,7 @@ class RetrievalScoring(LiveScorer):
         span.query_id = as_id((tags or {}).get(self._query_id_tag))
         if span.query is None:
             span.query = question_in(bound_args.arguments, is_root=parent is None)
-        if span.is_tool:  # at the end, a sink may no longer see its span
+        if span.is_tool or is_step(bound_args.arguments):  # at the end, a sink may no longer see its span
             span.targets = self.locate("llama_index", span_id)
 
     def exit_span(self, span_id: str, instance: Any, bound_args: Any, result: Any, error: Any = None) -> None:

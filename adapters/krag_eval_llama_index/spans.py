@@ -114,6 +114,11 @@ def may_search(instance: object) -> bool:
     return not isinstance(instance, (BaseRetriever, BaseNodePostprocessor))
 
 
+def is_step(arguments: Mapping[str, Any]) -> bool:
+    """Whether a call is that of a workflow's step, which is given an event."""
+    return "start_event" not in arguments and any(isinstance(one, Event) for one in arguments.values())
+
+
 def returned_by(result: object) -> object:
     """Return what the function of a tool returned; any other result as it is."""
     return result.raw_output if isinstance(result, ToolOutput) else result

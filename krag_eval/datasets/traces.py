@@ -552,12 +552,17 @@ def _named_in(given: Mapping[str, Any]) -> object:
     """Return the value with the name of a question, or the only text; of a function's call the first text, too."""
     if given.keys() == {"args", "kwargs"} and isinstance(given["kwargs"], Mapping):
         texts = [one for one in given["args"] or () if isinstance(one, str)]
-        return texts[0] if texts else _named_in(given["kwargs"])
+        return texts[0] if texts else _text_named_in(given["kwargs"])
+    found = _text_named_in(given)
+    if found is None:  # the input of a pipeline: what each of its parts is given
+        parts = (_text_named_in(one) for one in given.values() if isinstance(one, Mapping))
+        asked = {one for one in parts if isinstance(one, str)}
+        found = next(iter(asked)) if len(asked) == 1 else None
+    return found
+
+
+def _text_named_in(given: Mapping[str, Any]) -> object:
     named = next((given[name] for name in _QUESTION_KEYS if name in given), None)
-    if named is None and (inner := [one for one in given.values() if isinstance(one, Mapping)]):
-        # The input of a pipeline: what each of its parts is given.
-        asked = {text for one in inner if isinstance(text := _named_in(one), str)}
-        named = next(iter(asked)) if len(asked) == 1 else None
     texts = [one for one in given.values() if isinstance(one, str)]
     return texts[0] if named is None and len(texts) == 1 else named
 

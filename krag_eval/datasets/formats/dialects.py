@@ -23,7 +23,7 @@ _NAMES = {
 _KINDS = ("retriever", "reranker", "tool")
 # The fields of which one is in every document that a framework writes as JSON.
 _MARKS = ("page_content", "pageContent", "id_", "node_id", "sparse_embedding")
-_MOST_VALUES, _DEEPEST = 2_000, 5
+_MOST_VALUES, _DEEPEST = 2_000, 8
 _KEYS = (("id", "id"), ("text", "text"), ("text", "page_content"))
 _HAYSTACK = ("id", "content", "blob", "score", "embedding", "sparse_embedding")
 
@@ -76,10 +76,12 @@ def sure_row(value: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the fields of a document as LangChain, LlamaIndex or Haystack writes it as JSON; None if it is none."""
     node, content = value.get("node"), value.get("kwargs")
     if isinstance(node, Mapping):
-        row = sure_row(node)
+        row = _row_of(node)
         return None if row is None else {**row, "score": value.get("score")}
-    if value.get("lc") == 1 and isinstance(content, Mapping):
-        return sure_row(content)
+    return _row_of(content if value.get("lc") == 1 and isinstance(content, Mapping) else value)
+
+
+def _row_of(value: Mapping[str, Any]) -> dict[str, Any] | None:
     text = value.get("page_content", value.get("pageContent"))
     if isinstance(text, str):
         return {"id": value.get("id"), "page_content": text, "metadata": value.get("metadata") or {}}
