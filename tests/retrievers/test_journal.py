@@ -151,6 +151,8 @@ def test_a_recorder_counts_what_failed_now_and_what_is_asked_again(tmp_path: Pat
         asked = (recorder.n_asked, recorder.n_done)
         return (*asked, recorder.n_errors, recorder.n_retried, recorder.most_retrieved, recorder.first_error)
 
-    assert counts(Search("1", "4")) == (6, 6, 2, 0, 2, "q1: ConnectionError: refused")
+    *numbers, first = counts(Search("1", "4"))
+    assert numbers == [6, 6, 2, 0, 2]
+    assert first in ("q1: ConnectionError: refused", "q4: ConnectionError: refused")  # whichever ended first
     assert counts(Search()) == (2, 6, 0, 2, 2, None)
     assert counts(Search()) == (0, 6, 0, 0, 2, None)
