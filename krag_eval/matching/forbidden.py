@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -67,6 +68,8 @@ class Rules:
 
         Gold of which no metadata are known is taken for visible.
         """
+        if not any(self.allowed):
+            return actual, []
         kept, hidden = list(actual), list[tuple[int, str]]()
         for query, allowed in enumerate(self.allowed):
             if allowed is not None and not isinstance(actual[query], Mapping):
@@ -202,7 +205,9 @@ def _with_ids(batch: Batch, side: Side, rules: Rules) -> dict[int, Any]:
     """Return the forbidden documents that were retrieved by their ids, by position."""
     found: dict[int, Any] = {}
     bounds, first = batch.predicted.offsets.tolist(), side.offsets.tolist()
-    rows = zip(side.id_rows(), *map(_matched_ids, (batch.predicted, batch.actual)), strict=True)
+    is_plain = rules.is_bare and batch.settings.id_map is None and _are_plain(rules.must_not)
+    wanted_ids = rules.must_not if is_plain else side.id_rows()
+    rows = zip(wanted_ids, *map(_matched_ids, (batch.predicted, batch.actual)), strict=True)
     for query, (listed, row, gold) in enumerate(rows):
         if not listed:
             continue
@@ -218,6 +223,12 @@ def _with_ids(batch: Batch, side: Side, rules: Rules) -> dict[int, Any]:
                 given = rules.must_not[query] if rules.is_bare else side.documents[first[query] : first[query + 1]]
                 found[bounds[query] + place] = given[at]
     return found
+
+
+def _are_plain(rows: Sequence[Sequence[Any]]) -> bool:
+    """Return whether these are ASCII strings, none of them empty: ids as they are compared."""
+    ids = list(chain.from_iterable(rows))
+    return set(map(type, ids)) <= {str} and all(ids) and "".join(ids).isascii()
 
 
 def _matched_ids(side: Side) -> Iterable[Sequence[str | None]]:
