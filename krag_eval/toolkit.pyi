@@ -184,6 +184,7 @@ from .evaluation.pipeline import values_of as values_of
 from .evaluation.pipeline import with_needs as with_needs
 from .evaluation.results import QueryResult as QueryResult
 from .evaluation.results import safe_name as safe_name
+from .evaluation.rules import rules_of_lists as rules_of_lists
 from .evaluation.runs import NOTHING_YET as NOTHING_YET
 from .evaluation.showing import summary_section as summary_section
 from .evaluation.showing import worst_first as worst_first
@@ -198,6 +199,7 @@ from .matching.batch import join as join
 from .matching.containment import match_containment as match_containment
 from .matching.fronts import NOTHING_RETRIEVED_YET as NOTHING_RETRIEVED_YET
 from .matching.id_batch import with_documents as with_documents
+from .matching.forbidden import Rules as Rules
 from .matching.matchability import DocumentCounts as DocumentCounts
 from .matching.matchability import SpellingWatch as SpellingWatch
 from .matching.matchability import unmatchable_of as unmatchable_of

@@ -126,7 +126,8 @@ def aggregate(
     ds = _checked(ds, scorer, scorer.score_batch)
     given = {"scorer": scorer, "with_fingerprints": not allow_repeated_ids, "max_bad_rows": max_bad_rows}
     with RepeatFinder() as finder:
-        for row in _rows(ds, [*_COLUMNS, *scorer.by], _summarize_table, given, map_options):
+        rules = [name for name in scorer.rule_columns if name in (ds.columns() or ())]
+        for row in _rows(ds, [*_COLUMNS, *scorer.by, *rules], _summarize_table, given, map_options):
             if row["refused"] is not None:
                 raise InvalidInputError(row["refused"])
             state.merge(PartialState.from_json(row["state"]))
@@ -152,7 +153,8 @@ def _checked(ds: Dataset, scorer: ColumnarScorer, read: Callable[[pa.RecordBatch
     if schema is None or not isinstance(schema.base_schema, pa.Schema):
         return ds
     read(pa.RecordBatch.from_pylist([], schema=schema.base_schema))
-    return ds.select_columns(list(dict.fromkeys([*_COLUMNS, *scorer.by, *scorer.names_of(schema.names)])))
+    rules = [name for name in scorer.rule_columns if name in schema.names]
+    return ds.select_columns(list(dict.fromkeys([*_COLUMNS, *scorer.by, *rules, *scorer.names_of(schema.names)])))
 
 
 def _mapped(ds: Dataset, function: Any, given: Mapping[str, Any], map_options: Mapping[str, Any] | None) -> Dataset:

@@ -140,8 +140,9 @@ def partitions_of(path: str) -> dict[str, str | None]:
 
 def with_partitions(rows: pa.RecordBatch, path: str, columns: Collection[str]) -> pa.RecordBatch:
     """Add those of the columns that are in the folders of the path, and not in the file."""
-    missing = [name for name in columns if name not in rows.schema.names]
-    values = partitions_of(path) if missing else {}
+    absent = [name for name in columns if name not in rows.schema.names]
+    values = partitions_of(path) if absent else {}
+    missing = [name for name in absent if name in values]
     arrays = [pa.repeat(pa.scalar(values[name], pa.string()), len(rows)) for name in missing]
     fields = [pa.field(name, pa.string()) for name in missing]
     return pa.record_batch([*rows.columns, *arrays], schema=pa.schema([*rows.schema, *fields])) if missing else rows

@@ -24,6 +24,7 @@ from krag_eval.toolkit import (
     MetricFunction,
     Outcomes,
     Ranks,
+    Rules,
     ScoringSettings,
     SpellingWatch,
     Tally,
@@ -44,6 +45,7 @@ from krag_eval.toolkit import (
     ranks_within,
     read_integer,
     refuse,
+    rules_of_lists,
     safe_name,
     sample_of,
     signature_of,
@@ -220,6 +222,12 @@ class ColumnarScorer:
         """Return the further columns that are read of an input with these columns: those kept, and those of `by`."""
         return list(dict.fromkeys([*self.names_of(columns), *self.by]))
 
+    @property
+    def rule_columns(self) -> tuple[str, ...]:
+        """The columns that say what must not be retrieved, if a metric reads them; an input may lack them."""
+        reads = any(metric.reads_leaks for metric, _ in self._columns.values())
+        return ("must_not", "allowed") if reads else ()
+
     def labels_in(self, schema: pa.Schema) -> pa.Schema:
         """Return the group columns of a schema that was checked, with the types in which their values are compared."""
         return pa.schema([(name, label_type(schema.field(name).type)) for name in self.by])
@@ -231,7 +239,7 @@ class ColumnarScorer:
     @property
     def fields(self) -> set[str] | None:
         """The fields of the documents that have to be read; None if a metric may read any of them."""
-        if any(metric.reads_documents for metric, _ in self._columns.values()):
+        if any(metric.reads_documents or metric.reads_leaks for metric, _ in self._columns.values()):
             return None
         read = self.document_fields
         ids = {read.id, *(names_in(self._settings.id_key) if read.id and self._settings.id_key else ())}
@@ -428,12 +436,21 @@ class ColumnarScorer:
         except IndexError:
             known = KnownTexts()
         part = read_batch(batch, query_ids, self.document_fields, self._settings, known)
-        judged = judged_of(part, find_matches(part))
+        judged = judged_of(part, find_matches(part), rules=self._rules_of(batch))
         ranks = ranks_within(self._cut_offs, part)
         values = values_of(judged, self._columns, ranks)
         if not known.is_full:
             self._known[:] = [known]
         return judged, ranks, values
+
+    def _rules_of(self, batch: Any) -> Rules | None:
+        """Return what must not be retrieved, by the columns `must_not` and `allowed`, as `evaluate` takes them."""
+        given: dict[str, Any] = dict.fromkeys(("must_not", "allowed"))
+        for name in self.rule_columns:
+            if name in batch.schema.names:
+                given[name] = batch.column(batch.schema.get_field_index(name)).to_pylist()
+        allowed = given["allowed"] and [_conditions(one) for one in given["allowed"]]
+        return rules_of_lists(given["must_not"], allowed, [()] * len(batch), self._settings)
 
     def _rows(
         self, query_ids: Any, kept: Sequence[Any], schema: pa.Schema, scored: Sequence[Sequence[Any]]
@@ -533,6 +550,12 @@ class ColumnarScorer:
         tally, spread = Tally.of(self.keys, self._cut_offs), Distributions.of(self.keys, self._cut_offs)
         groups = GroupCounts(self.by, self._outcomes) if self.by else None
         return PartialState(self.signature, tally, spread, DocumentCounts.empty(), groups)
+
+
+def _conditions(given: Any) -> Any:
+    """Return a value of the column `allowed` as a mapping: a struct has all keys, and a map is a list of pairs."""
+    pairs = given.items() if isinstance(given, Mapping) else given or ()
+    return {key: value for key, value in pairs if value is not None} or None
 
 
 def _check_keep(keep: Any) -> tuple[str, ...] | str | pa.Schema:

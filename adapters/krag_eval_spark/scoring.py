@@ -165,7 +165,8 @@ def _checked(df: DataFrame, scorer: ColumnarScorer) -> list[str]:
     """Check the columns without reading them, and return the names of those that are read."""
     batch = _empty_batch(df, scorer.by)
     scorer.check_schema(batch.schema)
-    return list(dict.fromkeys([*_COLUMNS, *scorer.by, *scorer.names_of(batch.schema.names)]))
+    rules = [name for name in scorer.rule_columns if name in batch.schema.names]
+    return list(dict.fromkeys([*_COLUMNS, *scorer.by, *rules, *scorer.names_of(batch.schema.names)]))
 
 
 def _selected(df: DataFrame, columns: Sequence[str]) -> DataFrame:

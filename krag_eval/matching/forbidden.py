@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -233,7 +233,10 @@ def _are_plain(rows: Sequence[Sequence[Any]]) -> bool:
 
 def _matched_ids(side: Side) -> Iterable[Sequence[str | None]]:
     """Return the ids of each query, which were read when they were matched."""
-    return side.rows if isinstance(side, IdSide) else side.id_rows()
+    if isinstance(side, IdSide):
+        return side.rows
+    ids = side.ids
+    return (ids[start:stop] for start, stop in pairwise(side.offsets.tolist()))
 
 
 def _with_texts(batch: Batch, side: Side) -> dict[int, Any]:
