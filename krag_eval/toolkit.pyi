@@ -197,9 +197,9 @@ from .matching.batch import Found as Found
 from .matching.batch import Matches as Matches
 from .matching.batch import join as join
 from .matching.containment import match_containment as match_containment
+from .matching.forbidden import Rules as Rules
 from .matching.fronts import NOTHING_RETRIEVED_YET as NOTHING_RETRIEVED_YET
 from .matching.id_batch import with_documents as with_documents
-from .matching.forbidden import Rules as Rules
 from .matching.matchability import DocumentCounts as DocumentCounts
 from .matching.matchability import SpellingWatch as SpellingWatch
 from .matching.matchability import unmatchable_of as unmatchable_of

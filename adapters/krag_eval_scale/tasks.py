@@ -111,7 +111,8 @@ def score_task(
 
     def score(fields: set[str] | None, rejected: _Rejected) -> Words:
         repeats = allow_repeated_ids or rejected is not None  # those of good rows are found later
-        batches = read_batches(task, fields, allow_repeated_ids=repeats, others=[*scorer.others_of(()), *scorer.rule_columns])
+        others = [*scorer.others_of(()), *scorer.rule_columns]
+        batches = read_batches(task, fields, allow_repeated_ids=repeats, others=others)
         with _errors_of_writing(part):
             combined = _one_by_one(batches, part) if was_killed else combine(batches)
             if not was_killed and (fields is None or "text" in fields):  # ids are decoded in no time

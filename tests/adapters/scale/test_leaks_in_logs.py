@@ -41,7 +41,7 @@ def test_the_columns_of_a_log_say_what_must_not_be_retrieved(columns: Any, metho
     pq.write_table(pa.Table.from_pylist(kept), tmp_path / "log.parquet", write_page_checksum=True)
     given: dict[str, Any] = {"k": (1, 3), "metrics": METRICS, "match_method": method}
     result = score_logs(tmp_path / "log.parquet", tmp_path / "out.parquet", **given)
-    rules = {name: [row[name] for row in rows] for name in columns}
+    rules: dict[str, Any] = {name: [row[name] for row in rows] for name in columns}
     whole = evaluate([row["actual"] for row in rows], [row["predicted"] for row in rows], **given, **rules)
     assert result.to_dict() == whole.to_dict()
     written = pq.read_table(tmp_path / "out.parquet").to_pylist()
