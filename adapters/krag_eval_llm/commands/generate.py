@@ -115,10 +115,11 @@ def _from_metadata(
     chunks: list[Any], given: Mapping[str, Any], out: Path, json_out: Path | None, passed: Mapping[str, Any]
 ) -> None:
     versions, supersedes, shared = (given[name] for name in ("versions", "supersedes", "shared"))
+    mapping: Any = None if supersedes is None else Source(supersedes).document
     questions = generate_forbidden(
         chunks,
         versions=None if versions is None else tuple(parse_names(versions) or ()),  # type: ignore[arg-type] # checked
-        supersedes=None if supersedes is None else Source(supersedes).document,
+        supersedes=mapping,
         tenant=given["tenant"],
         shared=parse_names(shared) or (),
         **passed,
