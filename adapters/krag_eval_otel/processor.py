@@ -203,7 +203,7 @@ def send_traces(gold: object, run: Run, *, sinks: object, **options: Any) -> Liv
         InvalidInputError: A row does not come from a trace, or an argument is invalid.
     """
     scorer = LiveScorer(gold, sinks=sinks, **options)
-    scorer.sample = 1.0  # whether live scores are on does not matter here
+    scorer.sample = float(options.get("sample", 1.0))  # whether live scores are on does not matter here
     for number, row in enumerate(run.rows.values()):
         if "trace_id" not in row.further:
             raise InvalidInputError(
