@@ -118,7 +118,7 @@ def _from_metadata(
     questions = generate_forbidden(
         chunks,
         versions=None if versions is None else tuple(parse_names(versions) or ()),  # type: ignore[arg-type] # checked
-        supersedes=None if supersedes is None else Source(supersedes).document,
+        supersedes=None if supersedes is None else Source(supersedes).document,  # type: ignore[arg-type] # checked
         tenant=given["tenant"],
         shared=parse_names(shared) or (),
         **passed,

@@ -213,7 +213,7 @@ def _owners(document: Document, tenant: str) -> frozenset[str]:
 
 def _of_tenants(documents: Mapping[str, Document], access: _Access, most: int | None, seed: int) -> list[Made]:
     texts = {name: text for name, text in _of_their_own(documents).items() if name in access.own}
-    made = []
+    made: list[Made] = []
     for place, name in enumerate(_choose(documents, {one: min(access.own[one]) for one in texts}, most, seed)):
         others = [one for one in access.tenants if one not in access.own[name]]
         if others:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from examples import tenants, versions
+from krag_eval import EvalSet
+from krag_eval_chunkers.demo_data import load_rules_collection
 
 
 def test_the_gate_catches_the_path_that_forgets_the_filter(capsys: pytest.CaptureFixture[str]) -> None:
@@ -20,7 +22,7 @@ def test_the_gate_catches_the_path_that_forgets_the_filter(capsys: pytest.Captur
 
 
 def test_only_questions_without_anything_similar_take_the_broken_path() -> None:
-    store, questions = tenants.fill_store(), tenants.EvalSet(tenants.load_rules_collection()[1])
+    store, questions = tenants.fill_store(), EvalSet(load_rules_collection()[1])
     broken, fixed = (tenants.make_search(store, fallback_filters=one) for one in (False, True))
     asked = [questions[name] for name in ("t1", "x1")]
     for question in asked:
