@@ -48,7 +48,10 @@ QUESTIONS = ["What is red?", "Who sells green things?", "Blue, and how much?", "
 @pytest.fixture
 def files(command: Runner) -> None:
     """The files that the examples name, in the current directory."""
-    chunks = [{**chunk, "metadata": {"doc_id": "d", "source": f"{n % 3}.md"}} for n, chunk in enumerate(CORPUS)]
+    chunks = [
+        {**chunk, "metadata": {"doc_id": "d", "source": f"{n % 3}.md", "tenant": "ab"[n % 2]}}
+        for n, chunk in enumerate(CORPUS)
+    ]
     lines("chunks.jsonl", chunks)
     golds = zip(QUESTIONS, chunks, strict=False)
     lines(
