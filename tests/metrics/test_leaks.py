@@ -304,3 +304,10 @@ def test_the_stage_that_last_held_a_forbidden_document() -> None:
     assert funnel(rows, run, k=1).leaks == {"dense": 1, "filter": 1, "kept": 1}
     assert "last stage with a forbidden document" in repr(funnel(rows, run, k=1))
     assert funnel([{"id": "q", "gold_chunk_ids": ["a"]}], run, k=1).leaks == {}
+
+
+def test_a_budget_of_tokens_is_a_cut_off_of_leaks_too() -> None:
+    found = [["one two", "bad words here", "a"]]
+    asked: dict[str, Any] = {"metrics": ["leak", "leak_share"], "must_not": [["bad words here"]]}
+    values = evaluate([["a"]], found, k=["3tok", "5tok"], **asked).to_dict()
+    assert values == {"leak@3tok": 0, "leak@5tok": 1, "leak_share@3tok": 0, "leak_share@5tok": 0.5}
