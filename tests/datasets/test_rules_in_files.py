@@ -19,7 +19,7 @@ from krag_eval import (
     write_evalset,
 )
 
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {
         "id": "1",
         "question": "When?",
