@@ -9,9 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from langsmith.run_helpers import get_current_run_tree
-from langsmith.utils import get_tracer_project, tracing_is_enabled
-
 from krag_eval import InvalidInputError, RetrievalSink
 from krag_eval.toolkit import ScoredRetrieval, ScoredSession, describe_error, threads
 
@@ -87,6 +84,9 @@ class LangSmithFeedbackSink(RetrievalSink):
 
     def locate(self, framework: str, run_id: object) -> _Run | None:
         """Return the run of a retrieval in LangSmith; None if it is not traced."""
+        from langsmith.run_helpers import get_current_run_tree  # slow to import
+        from langsmith.utils import get_tracer_project, tracing_is_enabled
+
         around = get_current_run_tree()
         if around is None and (framework != "langchain" or not tracing_is_enabled()):
             return None

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval.documents.document import Document
-from krag_eval.matching.forbidden import Reason
 from krag_eval.metrics.judgments import CutOff, Judgments, within
+
+if TYPE_CHECKING:
+    from krag_eval.matching.forbidden import Reason
 
 
 @dataclass(frozen=True, eq=False)

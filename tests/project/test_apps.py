@@ -84,23 +84,33 @@ def test_both_searches_of_the_grader_are_one_session(capsys: pytest.CaptureFixtu
     assert live["session_recall@2"] == 1.0
 
 
-def test_the_service_sends_the_scores_of_each_search(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from langfuse._client.resource_manager import LangfuseResourceManager
+_SERVICE = """
+import json
+from examples.apps import fastapi_langfuse as app
+app.main()
+recalls = [score["value"] for score in app.server.scores if score["name"] == "krag.recall_at_2"]
+print(json.dumps([dict(app.scoring.result()), recalls]))
+"""
 
-    monkeypatch.setattr(LangfuseResourceManager, "_instances", {})  # it has the only client of its process
-    module = importlib.import_module("examples.apps.fastapi_langfuse")
-    try:
-        scoring, printed = played("fastapi_langfuse", capsys)
-        expected = by_hand(IN_OTHER_WORDS)
-        assert dict(scoring.result()) == expected
-        recalls = [score["value"] for score in module.server.scores if score["name"] == "krag.recall_at_2"]
-        assert sum(recalls) / len(recalls) == expected["recall@2"]
-        assert printed.endswith("scores arrived at 3 searches.\n")
-    finally:
-        module.client.shutdown()
-        module.server.__exit__(None, None, None)
+
+def test_the_service_sends_the_scores_of_each_search() -> None:
+    # In a process of its own: Langfuse's clients and OpenTelemetry's contexts are those of a process.
+    done = subprocess.run(
+        [sys.executable, "-c", _SERVICE],
+        cwd=ROOT,
+        env={**os.environ, **ENVIRONMENT},
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    *printed, last = done.stdout.splitlines()
+    values, recalls = json.loads(last)
+    expected = by_hand(IN_OTHER_WORDS)
+    assert values == expected
+    assert sum(recalls) / len(recalls) == expected["recall@2"]
+    assert printed[-1].endswith("scores arrived at 3 searches.")
 
 
 def test_the_notebook_shows_what_a_fresh_kernel_does(tmp_path: Path) -> None:

@@ -280,7 +280,7 @@ def _in_common(text: str, others: Iterable[str]) -> str:
     pieces, before = _PIECES.findall(text), _PIECES.findall(nearest)
     blocks = LCSseq.opcodes(pieces, before).as_matching_blocks()
     joined = "".join(piece for one in blocks for piece in pieces[one.a : one.a + one.size])
-    kept = re.sub(r" +(?=[.,;:!?])", "", " ".join(joined.split()))
+    kept = re.sub(r" ([.,;:!?])", r"\1", " ".join(joined.split()))
     return kept if 2 * words_of(kept).total() >= words_of(text).total() > 0 else text
 
 
