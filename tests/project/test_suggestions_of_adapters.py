@@ -239,6 +239,8 @@ ALLOWED = {
     '. With delivery="outbox" scores are written': "says when something holds; the path after it is tried",
     "Langfuse(timeout=30) gives it more time": "tests/adapters/langfuse makes clients with timeouts",
     "`diagnosis` is of another result": "tests/adapters/langfuse/test_data_types.py passes one of the result too",
+    "Pass a `langsmith.Client()` or leave it out": "tests/adapters/langchain/test_feedback.py does both",
+    "These tools returned no documents that can be read": "tests/adapters/langfuse reads them with from_tools",
     "ray.data.read_parquet": "tests/adapters/ray reads a dataset",
     "Spark DataFrame": "tests/adapters/spark reads one",
     "or name the columns to keep": "tests/adapters/spark/test_classic.py names them",

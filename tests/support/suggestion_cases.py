@@ -333,6 +333,10 @@ BY_ITSELF: dict[str, Any] = {"query_ids": [f"d{n}" for n in range(12)], "match_m
 GRADED = [[{"id": "a", "text": NINE, "grade": 2}, {"id": "x", "text": CLOSED, "grade": 0}]]
 SCORED, JUDGED = {"q": {"a": 0.5, "b": 0.25}}, {"q": {"a": 1, "b": 2}}
 TIED = {"q": {"a": 1}}, {"q": {"x": 0.5, "a": 0.5}}
+OF_ONE_YEAR = front.EvalSet([{"id": "q", "gold_chunk_ids": ["2026"]}])
+LEAKING = front.EvalSet([{"id": "q", "gold_chunk_ids": ["2026"], "must_not": ["2025"]}])
+LEAKED = {"q": [{"id": "2026"}, {"id": "2025"}]}
+YEARS = [{"id": str(year), "metadata": {"title": "prices", "year": year}} for year in (2025, 2026)]
 
 
 def scored_by(metric: str) -> Callable[[str], Any]:
@@ -1398,6 +1402,11 @@ TASKS = [
 BENCH = "bench --corpus lamps.jsonl --retriever search:lamps --samples 2 --skip-e2e"
 # Pieces of messages of which nothing is copied, or nothing that could be tried here.
 ALLOWED = {
+    "Say how to read it with from_tools=": "tests/datasets/test_trace_dialects.py reads such tools",
+    "For example from_tools=": "docs/where.md and tests/retrievers pass such functions",
+    "`--versions` are found in a corpus": "tests/adapters/labels/test_versions.py names both",
+    "`--{}` does not go {} `--forbidden`": "tests/adapters/llm/test_generate_forbidden.py leaves out either",
+    "There is no model. Name one with `--llm`": "tests/adapters/llm/test_generate_forbidden.py does both",
     "a path or a suffix such as `.pdf`": "an example",
     "what `krag-eval inspect --save` wrote": "tests/datasets/test_inspection.py saves a reading",
     "such as row=1GB": "an example in a help text; --limits is tried",
@@ -1624,6 +1633,24 @@ READINGS = [
         lambda **more: front.evaluate(*TIED, metrics="mrr", **more),
         "ties='bounds'",
         holds=lambda result: result.tie_bounds["mrr@1"] == (0, 1),
+    ),
+    Case(
+        lambda **more: OF_ONE_YEAR.forbidding(versions=("title", "year"), **more),
+        "Give `corpus`",
+        value=YEARS,
+        holds=lambda evalset: evalset[0].must_not[0].id == "2025",
+    ),
+    Case(
+        lambda **more: front.evaluate_run(LEAKING, LEAKED, metrics="leak").leaks().matrix("id", "year", **more),
+        "Give `evalset`",
+        value=LEAKING,
+        holds=lambda counts: counts == {"q": {"(none)": 1}},
+    ),
+    Case(
+        lambda **more: front.evaluate([["a"]], [["a"]], k=1, must_not={"q": ["b"]}, **more),
+        "give `query_ids`",
+        value=["q"],
+        holds=lambda result: result["leak@1"] == 0,
     ),
     Case(
         lambda: front.evaluate(*TIED, metrics="mrr"),
