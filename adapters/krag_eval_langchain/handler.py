@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import threading
 import time
@@ -263,6 +264,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
     @_guarded
     def _on_end(self, *outputs: Any, run_id: UUID, inputs: Any = None, **_: Any) -> None:
         output = outputs[0] if outputs else None
+        self._stop_cancelled(self._runs.get(run_id))
         run = self._end(run_id, output)
         if run is not None:
             if inputs is not None:  # of a stream, whose input is not known when it starts
@@ -273,6 +275,10 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
     @_guarded
     def _on_error(self, error: BaseException, *, run_id: UUID, **_: Any) -> None:
         run = self._runs.get(run_id)
+        is_inside = run is not None and run.parent is not None and isinstance(error, asyncio.CancelledError)
+        if run is not None and is_inside and self._is_unfinished_search(run):
+            run.cancelled, run.root.has_cancelled = error, True  # the run around it says whether this was a timeout
+            return
         is_cancelled = not isinstance(error, Exception)
         is_timeout = isinstance(error, TimeoutError) or _is_a(error, "NodeTimeoutError")
         if run is not None:
@@ -280,6 +286,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
             if is_timeout or is_cancelled:  # LangChain does not report what it stops inside
                 for inner in self._runs.inside(run):
                     self._stop(inner, error)
+            self._stop_cancelled(run)
         if run is not None and self._is_unfinished_search(run) and not _is_a(error, "GraphBubbleUp"):
             self._begin(run)
             self._fail(run_id, error)
@@ -296,6 +303,12 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         elif self._is_unfinished_search(run):
             self._begin(run)
             self._fail(run.run_id, error)
+
+    def _stop_cancelled(self, run: _OpenRun | None) -> None:
+        """End what was cancelled inside a run that goes on."""
+        for inner in self._runs.inside(run) if run is not None and run.root.has_cancelled else ():
+            if inner.cancelled is not None:
+                self._stop(inner, inner.cancelled)
 
     def _is_unfinished_search(self, run: _OpenRun) -> bool:
         return not run.has_searched and self._is_search(run)
@@ -484,6 +497,8 @@ class _OpenRun:
         session_id: The id of its session, if it is a root run.
         thread_id: The thread of LangGraph that it runs in.
         is_paused: Whether it is a root run that was interrupted, and may be resumed.
+        cancelled: The cancellation of a search whose run around it has not ended.
+        has_cancelled: Whether it is a root run in which there is one.
         inside: The runs in it that have not ended, if it is a root run.
     """
 
@@ -507,6 +522,8 @@ class _OpenRun:
     session_id: str = ""
     thread_id: str | None = None
     is_paused: bool = False
+    cancelled: BaseException | None = None
+    has_cancelled: bool = False
     inside: set[UUID] = field(default_factory=set)
 
     def place_in(self, asked: Place | None) -> Place:

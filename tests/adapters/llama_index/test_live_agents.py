@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.metadata
 import json
 import logging
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -36,6 +38,7 @@ from krag_eval_llama_index import retrieval_scoring
 from tests.adapters.llama_index.world import GOLD, QUESTIONS, TEXTS, Scripted, TrigramEmbedding, index, nodes
 
 FIRST, SECOND, *_ = QUESTIONS
+OLD_CORE = importlib.metadata.version("llama-index-core") in ("0.14.20", "0.14.21")
 WORDS = "opening hours"  # what the model searches for: no question of the gold
 FOUND = ["en/fine", "en/hours"]
 
@@ -212,6 +215,8 @@ ASKED_IN_OTHER_WORDS = [
 
 @pytest.mark.parametrize("ask", ASKED_IN_OTHER_WORDS)
 def test_a_search_in_other_words_has_the_gold_of_the_question(ask: Callable[[str], Any]) -> None:
+    if ask is agent_of_a_message and OLD_CORE:
+        pytest.skip("need llama-index-core 0.14.22, whose tools know in their threads what they run in (make setup)")
     with retrieval_scoring(GOLD, k=(1, 5), match_method="id", keep_documents=True) as scoring:
         asyncio.run(ask(FIRST))
     found = [{"id": one} for one in FOUND]
@@ -404,9 +409,10 @@ def test_what_was_seen_instead_of_a_retrieval_is_told_once(caplog: pytest.LogCap
 
     with caplog.at_level(logging.WARNING), retrieval_scoring(GOLD) as scoring:
         asyncio.run(ask())
-    assert list(scoring.problems) == [
+    (problem,) = scoring.problems
+    assert [re.sub("[26] root", "N root", problem)] == [  # of older releases each step is a root span
         (
-            "no retrieval was seen: 2 root spans with 2 calls of tools and 0 of retrievers: the tool 'search' "
+            "no retrieval was seen: N root spans with 2 calls of tools and 0 of retrievers: the tool 'search' "
             "returned a mapping, 2 times. Retrievers are seen, and whatever returns nodes. Say how the documents of "
             'another tool are read, from_tools={"search": function}.'
         )
