@@ -66,7 +66,7 @@ class Rules:
     def visible(self, actual: Any) -> tuple[list[Any], list[tuple[int, str]]]:
         """Return the gold that whoever asks may see, and the query and the reason of each other gold document.
 
-        Gold of which no metadata are known is taken for visible.
+        Gold that says nothing about any key, itself or in the corpus, is taken for visible.
         """
         if not any(self.allowed):
             return actual, []
@@ -92,7 +92,8 @@ class Rules:
 
     def _hidden(self, document: Document, allowed: Allowed) -> str | None:
         metadata = self.metadata_of(document)
-        why = allowed.broken_by(metadata) if metadata else None
+        says_something = any(metadata.get(key) is not None for key in allowed.keys)
+        why = allowed.broken_by(metadata) if says_something else None
         return None if why is None else f"{named(document)}: {why}"
 
 

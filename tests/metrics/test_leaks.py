@@ -311,3 +311,22 @@ def test_a_budget_of_tokens_is_a_cut_off_of_leaks_too() -> None:
     asked: dict[str, Any] = {"metrics": ["leak", "leak_share"], "must_not": [["bad words here"]]}
     values = evaluate([["a"]], found, k=["3tok", "5tok"], **asked).to_dict()
     assert values == {"leak@3tok": 0, "leak@5tok": 1, "leak_share@3tok": 0, "leak_share@5tok": 0.5}
+
+
+@pytest.mark.parametrize("level", ["chunk", "document"])
+def test_gold_that_says_nothing_about_the_keys_stays_gold(level: str) -> None:
+    rows = [
+        {
+            "id": "q",
+            "gold": [{"id": "c1", "metadata": {"doc_id": "d1"}}],
+            "gold_doc_ids": ["d1"],
+            "allowed": {"tenant": ["t"]},
+        }
+    ]
+    found = [
+        {"id": one, "metadata": {"doc_id": f"d{one[1]}", "tenant": tenant}}
+        for one, tenant in (("c1", "t"), ("c2", "u"))
+    ]
+    result = evaluate_run(rows, {"q": found}, k=2, level=level, metrics=["recall", "leak"])
+    assert (result["recall@2"], result["leak@2"]) == (1, 1)
+    assert result.leaks().hidden == ()
