@@ -55,6 +55,8 @@ class Allowed:
                 refuse("allowed", "a mapping from metadata keys to the values that are allowed", given)
             compared = _COMPARISON.fullmatch(condition) if isinstance(condition, str) else None
             bound = None if compared is None else _orderable(compared[2].strip())
+            if compared is not None and bound is None:
+                refuse(f"allowed[{key!r:.60}]", 'a comparison with a number or an ISO date, such as "<= 2"', condition)
             if compared is not None and bound is not None:
                 limits[key] = compared[1], bound
                 continue

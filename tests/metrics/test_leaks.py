@@ -213,6 +213,7 @@ def test_a_key_that_no_document_has_is_probably_misspelled() -> None:
         ({"must_not": {"q": ["b"]}}, "must_not"),
         ({"allowed": [3]}, "allowed[0]"),
         ({"allowed": [{"tenant": []}]}, "lists no value"),
+        ({"allowed": [{"level": "<= high"}]}, "comparison with a number"),
         ({"allowed": [{"allowed_if_missing": True}]}, "allows everything"),
         ({"allowed": [{"tenant": [{"x": 1}]}]}, "cannot be compared"),
     ],
