@@ -151,10 +151,13 @@ def _pool(workers: _Workers, n_processes: int) -> Iterator[ProcessPoolExecutor]:
             pool._safe_to_dynamically_spawn_children = False  # type: ignore[attr-defined] # noqa: SLF001 - not public
             try:
                 yield pool
-            except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            except (BrokenProcessPool, _NotStartedError):
+                raise
+            except BaseException:
                 ours.close()
                 workers.kill()  # also one that the pool does not know yet: it would look for what is gone by then
                 raise
+            workers.kill()  # they have no work left, and if one were killed now, the others might wait for its lock
     finally:
         while not ours.closed and ours.poll():
             workers.ready.add(int(ours.recv_bytes()))

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures.process import _ExecutorManagerThread
 from contextlib import contextmanager, suppress
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -88,6 +89,22 @@ def test_a_process_that_is_killed_so_long_after_its_start_is_replaced(delay: flo
     with killing(1, delay) as killed:
         assert in_two() == {n: 2 * n for n in range(6)}
     assert len(killed) <= 1  # none if all was done before
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_process_that_is_killed_when_all_is_done_leaves_nobody_waiting(
+    victim: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of the two waits for the next call and holds the lock that the other waits for."""
+    flag = _ExecutorManagerThread.flag_executor_shutting_down
+
+    def flag_and_kill(self: Any) -> None:
+        os.kill(list(self.processes)[victim], signal.SIGKILL)
+        flag(self)
+
+    monkeypatch.setattr(_ExecutorManagerThread, "flag_executor_shutting_down", flag_and_kill)
+    assert in_two() == {n: 2 * n for n in range(6)}
 
 
 @pytest.mark.full
