@@ -219,14 +219,17 @@ def pad(text: str, width: int) -> str:
     return text + " " * (width - display_width(text))
 
 
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the rows of a table as lines: the first column aligned to the left, the others to the right.
+def aligned(rows: Sequence[Sequence[str]], n_left: int = 1) -> list[str]:
+    """Return the rows of a table as lines: the first columns aligned to the left, the others to the right.
 
     >>> aligned([["run", "recall"], ["한국어", "0.5"]])
     ['run     recall', '한국어     0.5']
     """
     widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
     return [
-        "  ".join([pad(row[0], widths[0]), *(text.rjust(w) for text, w in zip(row[1:], widths[1:], strict=True))])
+        "  ".join(
+            pad(text, width) if place < n_left else text.rjust(width)
+            for place, (text, width) in enumerate(zip(row, widths, strict=True))
+        )
         for row in rows
     ]

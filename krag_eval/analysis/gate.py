@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,33 +19,25 @@ from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import check_count, check_kind, check_number, check_path, one_of
 from krag_eval._utils.errors import InvalidInputError, did_you_mean, errors_at, refuse, show, with_name
 from krag_eval._utils.files.io import read_whole
-from krag_eval._utils.formatting import as_code, format_value, number_of, one_line
+from krag_eval._utils.formatting import aligned, as_code, format_value, number_of, one_line
 from krag_eval._utils.limits import limit, shown, to_allow
+from krag_eval._utils.objects import cached_property
 from krag_eval._utils.serialization import plain_fields
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.datasets.argument_order import gold_first
 from krag_eval.datasets.run import check_run
 from krag_eval.documents.tokenizers import as_tokenizer
-from krag_eval.evaluation.intervals import Clusters, intervals_of, labels_of, warn_of_shared_gold
+from krag_eval.evaluation.intervals import Clusters, labels_of, proven_means, warn_of_shared_gold
 from krag_eval.evaluation.leaks import NOTHING_FORBIDDEN, describe_leaks
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.runs import evaluate_run
 from krag_eval.matching.settings import ScoringSettings, make_settings
 from krag_eval.metrics import LEAK_METRICS
 from krag_eval.metrics.alpha_ndcg import refuse_own_ideal
-from krag_eval.metrics.names import DefaultCutOffs, as_key, at_level, is_lower_better
-from krag_eval.statistics.bootstrap import bounds_of
+from krag_eval.metrics.names import DefaultCutOffs, as_key, at_level, has_limits, is_lower_better
+from krag_eval.statistics.bounded_mean import REFERENCES, BoundedMean, ProvenMean
 from krag_eval.statistics.checks import check_confidence, need_scipy
-from krag_eval.statistics.clusters import cluster_means
-from krag_eval.statistics.decisions import (
-    REACHED,
-    change_interval,
-    pooled_lower_ends,
-    questions_to_decide,
-    stretched,
-    surely_missed,
-)
-from krag_eval.statistics.intervals import Interval
+from krag_eval.statistics.significance import holm
 
 
 class Status(StrEnum):
@@ -64,8 +56,15 @@ class Check:
         requirement: As it was written.
         where: The slice it is about, such as `type=literal`; None for all queries.
         status: What it comes to.
-        found: What was found, in words.
+        measured: What was measured, in words.
+        allowed: What it has to be, in words.
+        note: What else has to be said, in words.
         questions: If it is inconclusive, about how many questions would decide it; None where that is unknown.
+        p_pass: How often such numbers would be measured at most if the requirement were just missed: it passes at
+            (1 - confidence) / 2 or less. None for a plain bound.
+        p_fail: The same if the requirement were just met, corrected for all requirements and nights: it fails at
+            (1 - confidence) / 2 or less. None for a plain bound.
+        procedure: How it was decided: `"exact"`, `"shape-free"`, `"from sums"`, or `"plain"` without statistics.
         leaks: Of a requirement on forbidden documents, what was retrieved and must not be: the first of them.
         is_empty: Whether nothing was checked, because no question forbids anything; then the gate does not pass.
     """
@@ -73,15 +72,30 @@ class Check:
     requirement: str
     where: str | None
     status: Status
-    found: str
+    measured: str
+    allowed: str = ""
+    note: str = ""
     questions: int | None = None
+    p_pass: float | None = None
+    p_fail: float | None = None
+    procedure: str = "plain"
     leaks: tuple[str, ...] = ()
     is_empty: bool = False
 
+    @property
+    def found(self) -> str:
+        """What was measured, and what else has to be said."""
+        return f"{self.measured}; {self.note}" if self.note else self.measured
+
+    @property
+    def reference(self) -> str | None:
+        """Where the procedure comes from."""
+        return REFERENCES.get(self.procedure)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the check as one flat dict; `leaks` are in it if there are some."""
-        names = ("requirement", "where", "status", "found", "questions", *["leaks"] * bool(self.leaks))
-        return plain_fields(self, *names)
+        names = ("requirement", "where", "status", "found", "questions", "p_pass", "p_fail", "procedure", "reference")
+        return plain_fields(self, *names, *["leaks"] * bool(self.leaks))
 
 
 _SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
@@ -172,9 +186,10 @@ class Policy:
             `"pass"`.
         cluster: What makes questions depend on each other: a field such as `"source"`, `"gold"` or `"id"`, as
             `intervals_of` takes it.
-        confidence: Of the intervals; 1 minus it is how often the gate may fail although every requirement is met.
+        confidence: Of the intervals. Half of 1 minus it is how often a requirement that is missed may pass, and how
+            often the gate may fail although every requirement is met.
         nights: For how many runs of the gate in a row that holds, such as 365 for a nightly job.
-        seed: Of the random numbers.
+        seed: Of the random numbers in a report that begins with the gate; the gate itself draws none.
         scoring: How runs are scored: the settings of `evaluate_run`.
     """
 
@@ -367,6 +382,23 @@ class GateReport:
         order = [Status.FAIL, Status.INCONCLUSIVE, Status.PASS]
         return sorted(self.checks, key=lambda check: order.index(check.status))
 
+    def __repr__(self) -> str:
+        against = f" against {one_line(self.baseline)}" if self.baseline else ""
+        title = f"Gate: {str(self.status).upper()}, {one_line(self.run)}{against}, {self.n_queries} questions"
+        rows = [
+            [
+                one_line(check.requirement if check.where is None else f"{check.requirement} ({check.where})"),
+                check.measured,
+                check.allowed,
+                str(check.status),
+                f"about {check.questions:,} questions" if check.questions else check.note,
+            ]
+            for check in self.sorted_checks()
+        ]
+        table = aligned([["requirement", "measured", "allowed", "verdict", "what would decide it"], *rows], n_left=5)
+        leaks = [f"  leaked: {one_line(leak)}" for check in self.sorted_checks() for leak in check.leaks]
+        return "\n".join([title, *(line.rstrip() for line in table), *leaks, self.signature])
+
     def to_markdown(self) -> str:
         """Return a Markdown summary for a comment on a pull request."""
         against = f", compared with {as_code(self.baseline)}" if self.baseline else ""
@@ -442,9 +474,9 @@ def check_gate(evalset: object, run: Run, policy: Policy, *, baseline: Run | Non
                 warn_of_shared_gold(result, result.detail.values, part, doc_key)
                 may_warn = False
             within = None if labels is None else labels[inside]
-            found += _claims(result, demands.require, where, figures, policy.seed, within)
+            found += _claims(result, demands.require, where, figures, within)
         if changes is not None:
-            found += [changes.claim(*drop, where, inside, (name, value)) for drop in demands.no_drop.items()]
+            found += [changes.claim(*drop, where, inside) for drop in demands.no_drop.items()]
     return GateReport(
         run.name,
         None if baseline is None else baseline.name,
@@ -482,91 +514,97 @@ def _figures(part: EvalSet, run: Run, result: EvaluationResult) -> dict[str, flo
     }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Claim:
     """A requirement on a mean of which the questions are a sample.
 
     Attributes:
         requirement: What has to hold.
         where: The slice it is about.
-        found: What was found, in words, but for the interval.
-        mean: The value that has to meet the bound.
-        values: The values of the single questions.
-        interval: The interval of the mean with a share outside each end.
-        bounds: The least and the largest value there can be.
-        pooled: The lower end of a slice that borrows strength from the others, by that share.
+        measured: What was measured, in words, but for the interval.
+        mean: What is proven about the value that has to meet the bound.
+        allowed: What it has to be, in words.
+        n_clusters: Of how many clusters it is; None if the questions are independent.
         sign: "+" where numbers are shown with their sign.
         is_turned: Whether less is better, so that the interval is shown with its sign turned.
-        labels: The cluster of each value, if they come in clusters.
     """
 
     requirement: Requirement
     where: str | None
-    found: str
-    mean: float
-    values: FloatArray
-    interval: Callable[[float], Interval]
-    bounds: Interval = (0.0, 1.0)
-    pooled: Callable[[float], float] | None = None
+    measured: str
+    mean: ProvenMean
+    allowed: str
+    n_clusters: int | None = None
     sign: str = ""
     is_turned: bool = False
-    labels: IntArray | None = None
 
-    def is_missed(self, tail: float) -> bool:
-        """Return whether the whole interval with this share outside each end lies on the wrong side."""
-        low, high = self.interval(tail)
-        return not self.requirement.holds(high if self.requirement.strict_end == "lower" else low)
+    @cached_property
+    def p_values(self) -> tuple[float, float]:
+        """The p-values of "the requirement is missed" and of "it is met"."""
+        is_lower, bound = self.requirement.strict_end == "lower", self.requirement.bound
+        if self.requirement.holds(self.mean.least if is_lower else self.mean.most):
+            return 0.0, 1.0  # it cannot be missed
+        above, below = self.mean.p_at_most(bound), self.mean.p_at_least(bound)
+        return (above, below) if is_lower else (below, above)
 
 
 Claim = Check | _Claim
+
+FEWEST_CLUSTERS = 20
+"""With fewer clusters nothing passes: nothing then shows whether the next one is like them."""
 
 
 def _decide(found: Sequence[Claim], confidence: float, nights: int = 1) -> list[Check]:
     """Decide all requirements of a gate as one family.
 
-    Of those that are met, any is called missed with a probability of at most 1 - confidence, over all of them and all
-    nights together. One passes if its own interval, or the one that it shares with the other slices, meets the bound.
-    That needs no correction, for the gate passes only if all of them do.
+    Of those that are met, any is called missed with a probability of at most (1 - confidence) / 2, over all of them and
+    all nights together. One that is missed passes with a probability of at most as much. That needs no correction, for
+    the gate passes only if all requirements do.
 
-    Source: Berger (1982), Technometrics 24(4), for tests that must all succeed.
+    Source: Holm (1979), Scandinavian Journal of Statistics 6(2), for the failures; Berger (1982), Technometrics 24(4),
+    for tests that must all succeed.
     """
     claims = [claim for claim in found if isinstance(claim, _Claim)]
     if claims:
         need_scipy("intervals")
-    missed = surely_missed([claim.is_missed for claim in claims], (1 - confidence) / 2, (1 - confidence) / nights)
-    failed = {id(claims[place]) for place in missed}
+    adjusted = [min(p * nights, 1.0) for p in holm([claim.p_values[1] for claim in claims])]
+    p_fail = dict(zip(map(id, claims), adjusted, strict=True))
     family = number_of(len(claims), "requirement") + (f" over {nights} nights" if nights > 1 else "")
-    return [one if isinstance(one, Check) else _decided(one, confidence, id(one) in failed, family) for one in found]
+    return [one if isinstance(one, Check) else _decided(one, confidence, p_fail[id(one)], family) for one in found]
 
 
-def _decided(claim: _Claim, confidence: float, is_failed: bool, family: str) -> Check:
-    requirement, tail = claim.requirement, (1 - confidence) / 2
-    low, high = claim.interval(tail)
-    shown = (-high, -low) if claim.is_turned else (low, high)
-    found = f"{claim.found} ({shown[0]:{claim.sign}.4f} to {shown[1]:{claim.sign}.4f})"
-    if is_failed:
-        return Check(requirement.text, claim.where, Status.FAIL, found)
-    if requirement.holds(high if (requirement.end or requirement.strict_end) == "upper" else low):
-        return Check(requirement.text, claim.where, Status.PASS, found)
-    if claim.is_missed(tail):
-        found += f"; it misses the bound alone, but one of {family} may do so by chance"
-    elif claim.pooled is not None and requirement.holds(end := claim.pooled(tail)):
-        ends = f"at most {-end:+.4f}" if claim.is_turned else f"at least {end:+.4f}"
-        return Check(requirement.text, claim.where, Status.PASS, f"{found}; together with the other slices {ends}")
-    distance = claim.mean - requirement.bound
-    reach = claim.mean - claim.bounds[0] if distance > 0 else claim.bounds[1] - claim.mean
-    values = claim.values
-    if claim.labels is not None:
-        values = claim.mean + cluster_means((values - values.mean())[:, None], claim.labels)[:, 0]
-    questions = questions_to_decide(values, abs(distance), reach, confidence)
-    if questions:
-        questions = math.ceil(questions * len(claim.values) / len(values))
-    found += (
-        f"; about {questions:,} such questions would decide it"
-        if questions
-        else "; it takes more questions, but these do not show how many"
+def _decided(claim: _Claim, confidence: float, p_fail: float, family: str) -> Check:
+    requirement, tail, (p_pass, p_alone) = claim.requirement, (1 - confidence) / 2, claim.p_values
+    low, high = claim.mean.interval(tail)
+    low, high = (-high, -low) if claim.is_turned else (low, high)
+    decided = partial(
+        Check,
+        requirement.text,
+        claim.where,
+        measured=f"{claim.measured} ({low:{claim.sign}.4f} to {high:{claim.sign}.4f})",
+        allowed=claim.allowed,
+        p_pass=p_pass,
+        p_fail=p_fail,
+        procedure=claim.mean.procedure,
     )
-    return Check(requirement.text, claim.where, Status.INCONCLUSIVE, found, questions)
+    if p_fail <= tail:
+        return decided(Status.FAIL)
+    if requirement.end not in (None, requirement.strict_end):  # the end nearer to the bound is all that is asked for
+        p_pass = 0.0 if p_alone > tail else 1.0
+    if p_pass <= tail and claim.n_clusters is not None and claim.n_clusters < FEWEST_CLUSTERS:
+        return decided(
+            Status.INCONCLUSIVE,
+            note=f"{number_of(claim.n_clusters, 'cluster')} are too few to pass: it takes {FEWEST_CLUSTERS}",
+        )
+    if p_pass <= tail:
+        return decided(Status.PASS)
+    note = f"it misses the bound alone, but one of {family} may do so by chance; " if p_alone <= tail else ""
+    needed = claim.mean.needed(requirement.bound, tail, 0.8) if isinstance(claim.mean, BoundedMean) else None
+    if needed is None or not isinstance(claim.mean, BoundedMean):
+        return decided(Status.INCONCLUSIVE, note=f"{note}it takes more questions, but these do not show how many")
+    questions = math.ceil(max(needed, claim.mean.n + 1))
+    note += f"about {questions:,} such questions would decide it"
+    return decided(Status.INCONCLUSIVE, note=note, questions=questions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -577,19 +615,13 @@ class _Changes:
         signature: The settings behind them.
         values: The values of the run, by key; shape (n,), NaN where undefined.
         before: The same of the baseline.
-        questions: The questions.
-        seed: Of the random numbers.
         labels: The clusters of the questions; None if they are independent.
-        ends: Lower ends of slices, by key, field and share outside; then by value.
     """
 
     signature: str
     values: Mapping[str, FloatArray]
     before: Mapping[str, FloatArray]
-    questions: EvalSet
-    seed: int
     labels: IntArray | None = None
-    ends: dict[tuple[str, str, float], dict[str, float]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -598,7 +630,7 @@ class _Changes:
         """Score both; None where no drop is forbidden.
 
         Raises:
-            InvalidInputError: The policy forbids a drop of what no query has.
+            InvalidInputError: The policy forbids a drop of what no query has, or of what has no limits.
         """
         keys = list(dict.fromkeys(key for one in (policy.demands, *policy.slices.values()) for key in one.no_drop))
         if not keys:
@@ -609,61 +641,54 @@ class _Changes:
             if key not in values:
                 raise InvalidInputError(f"`no_drop` names {key!r}, which no query has. They have: {', '.join(values)}.")
             refuse_own_ideal(key, results[0].signature)
+            _need_limits(key, values[key], before[key])
         if policy.cluster is None:
             columns = {key: values[key] - before[key] for key in keys}
             warn_of_shared_gold(results[0], columns, questions, policy.scoring.get("doc_key", DOC_KEY))
-        return cls(results[0].signature, values, before, questions, policy.seed, labels)
+        return cls(results[0].signature, values, before, labels)
 
-    def claim(self, key: str, size: float, where: str | None, inside: BoolArray, place: tuple[str, str]) -> Claim:
+    def claim(self, key: str, size: float, where: str | None, inside: BoolArray) -> Claim:
         """Return the requirement that the questions inside a slice have dropped by no more than this size."""
         # A drop of just as much as is allowed may be off in the last bit.
         requirement = Requirement(f"{key}: no drop larger than {size:g}", key, None, ">=", -size - 1e-12)
-        changes, reach = self._gains(key)
+        changes = self.values[key] - self.before[key]
         inside = inside & ~np.isnan(changes)
         if not inside.any():
-            found = f"{key} is undefined: no query has a value in both"
-            return Check(requirement.text, where, Status.INCONCLUSIVE, found)
-        was, is_now, gains = self.before[key][inside], self.values[key][inside], changes[inside]
-        found = f"{format_value(_mean(was))} → {format_value(_mean(is_now))}, difference {_mean(is_now - was):+.4f}"
+            undefined = f"{key} is undefined: no query has a value in both"
+            return Check(requirement.text, where, Status.INCONCLUSIVE, undefined)
+        is_turned = is_lower_better(key)
+        was, is_now = self.before[key][inside], self.values[key][inside]
+        measured = f"{format_value(_mean(was))} → {format_value(_mean(is_now))}, difference {_mean(is_now - was):+.4f}"
         labels = None if self.labels is None else self.labels[inside]
+        allowed = f"a {'rise' if is_turned else 'drop'} of at most {size:g}"
         if _is_one(labels):
-            return _of_one_cluster(requirement, where, found, len(gains))
-        return _Claim(
-            requirement,
-            where,
-            found,
-            _mean(gains),
-            gains,
-            cache(partial(change_interval, gains, reach, seed=self.seed, labels=labels)),
-            (-reach, reach),
-            partial(self._pooled, key, *place) if place[0] and labels is None else None,
-            "+",
-            is_lower_better(key),
-            labels,
+            return _of_one_cluster(requirement, where, measured, allowed, int(inside.sum()))
+        gains = -changes[inside] if is_turned else changes[inside]
+        mean = BoundedMean.of(gains, least=-1.0, most=1.0, labels=labels)
+        return _Claim(requirement, where, measured, mean, allowed, _n_clusters(labels), "+", is_turned)
+
+
+def _need_limits(key: str, *values: FloatArray) -> None:
+    """Refuse to decide about a mean without limits.
+
+    Raises:
+        InvalidInputError: The metric has none, or one of its values lies outside 0 and 1.
+    """
+    if not has_limits(key) or any(np.nanmin(v, initial=0.0) < 0 or np.nanmax(v, initial=1.0) > 1 for v in values):
+        raise InvalidInputError(
+            f"{key!r} is not limited to 0 to 1, and no number of questions proves where the mean of such values lies: "
+            f"one more may change it by any amount. Write a plain bound such as 'observed({key}) <= 3' in `require`."
         )
-
-    def _gains(self, key: str) -> tuple[FloatArray, float]:
-        """Return by how much each question gained, NaN where undefined, and the most that it could."""
-        changes = self.values[key] - self.before[key]
-        defined = ~np.isnan(changes)
-        least, most = bounds_of(np.concatenate([self.values[key][defined], self.before[key][defined]]))
-        return -changes if is_lower_better(key) else changes, most - least
-
-    def _pooled(self, key: str, name: str, value: str, tail: float) -> float:
-        """Return the lower end for a slice that borrows strength from all slices by its field."""
-        if (key, name, tail) not in self.ends:
-            changes, reach = self._gains(key)
-            defined = ~np.isnan(changes)
-            kinds = np.array([str(question.value(name)) for question in self.questions])[defined]
-            names = np.unique(kinds).tolist()
-            low = change_interval(changes[defined], reach, tail, self.seed)[0]
-            ends = pooled_lower_ends([changes[defined][kinds == one] for one in names], low, tail)
-            self.ends[key, name, tail] = dict(zip(names, ends, strict=True))
-        return self.ends[key, name, tail][value]
 
 
 def _mean(values: FloatArray) -> float:
     return math.fsum(values.tolist()) / len(values)
+
+
+def _n_clusters(labels: IntArray | None) -> int | None:
+    """Return how many clusters there are; None if each question is one of its own."""
+    n = 0 if labels is None else len(np.unique(labels))
+    return None if labels is None or n == len(labels) else n
 
 
 def _is_one(labels: IntArray | None) -> bool:
@@ -671,9 +696,9 @@ def _is_one(labels: IntArray | None) -> bool:
     return labels is not None and len(labels) > 1 and len(np.unique(labels)) == 1
 
 
-def _of_one_cluster(requirement: Requirement, where: str | None, found: str, n: int) -> Check:
-    found = f"{found}; all {n} questions are in one cluster, which says nothing about others"
-    return Check(requirement.text, where, Status.INCONCLUSIVE, found)
+def _of_one_cluster(requirement: Requirement, where: str | None, measured: str, allowed: str, n: int) -> Check:
+    note = f"all {n} questions are in one cluster, which says nothing about others"
+    return Check(requirement.text, where, Status.INCONCLUSIVE, measured, allowed, note)
 
 
 def _claims(
@@ -681,18 +706,16 @@ def _claims(
     require: Sequence[Requirement],
     where: str | None = None,
     figures: Mapping[str, float | None] | None = None,
-    seed: int = 0,
     labels: IntArray | None = None,
 ) -> list[Claim]:
     """Return what is to be decided about a result, and plain bounds with what they come to.
 
     Raises:
         UnknownMetricError: The result has no such key.
-        InvalidInputError: A figure of a run, which has no interval, is bounded by one.
+        InvalidInputError: A figure of a run, which has no interval, is bounded by one, or so is what has no limits.
     """
-    cluster = "id" if labels is None else labels.tolist()
-    intervals = cache(lambda tail: intervals_of(result, 1 - 2 * tail, seed=seed, cluster=cluster))
-    return [_claim(result, requirement, where, figures or {}, intervals, labels) for requirement in require]
+    proven = proven_means(result, labels)
+    return [_claim(result, requirement, where, figures or {}, proven, labels) for requirement in require]
 
 
 def _claim(
@@ -700,7 +723,7 @@ def _claim(
     requirement: Requirement,
     where: str | None,
     figures: Mapping[str, float | None],
-    intervals: Callable[[float], Mapping[str, Interval | None]],
+    proven: Callable[[str], ProvenMean],
     labels: IntArray | None,
 ) -> Claim:
     key, is_figure = requirement.key, requirement.key in figures
@@ -708,36 +731,25 @@ def _claim(
     value = figures[key] if is_figure else result[key]
     is_leak = _base(key) in LEAK_METRICS
     if value is None and is_leak:
-        found = f"{key} is undefined: {NOTHING_FORBIDDEN}"
-        return Check(requirement.text, where, Status.INCONCLUSIVE, found, is_empty=True)
+        undefined = f"{key} is undefined: {NOTHING_FORBIDDEN}"
+        return Check(requirement.text, where, Status.INCONCLUSIVE, undefined, is_empty=True)
     if value is None:
         return Check(requirement.text, where, Status.INCONCLUSIVE, f"{key} is undefined: no query has a value")
-    found = f"{key} = {format_value(value)}"
+    measured, allowed = f"{key} = {format_value(value)}", f"{requirement.sign} {requirement.bound:g}"
     if is_figure and requirement.end in ("lower", "upper"):
         raise InvalidInputError(f"{key!r} has no interval. Write {key} {requirement.sign} {requirement.bound:g}.")
     if is_leak and (requirement.end == "observed" or requirement.bound == 0):
         return _of_leaks(result, requirement, where, value)
     if is_figure or requirement.end == "observed":
         status = Status.PASS if requirement.holds(value) else Status.FAIL
-        return Check(requirement.text, where, status, f"{found}, a plain bound without statistics")
-    if _is_one(labels):
-        return _of_one_cluster(requirement, where, found, result.n_queries)
-    key = key.removeprefix("macro_")
-    column = np.array([]) if result.detail is None else result.detail.values[key.removeprefix("micro_")]
-    values = column[~np.isnan(column)]
-    if labels is not None:
-        labels = labels[~np.isnan(column)]
-    n_units = result.n_queries if labels is None else len(np.unique(labels))
-    is_exact = (
-        labels is None and not key.startswith("micro_") and len(values) > 0 and bool(np.isin(values, (0, 1)).all())
-    )
-
-    @cache
-    def interval(tail: float) -> Interval:
-        low, high = intervals(tail if is_exact else max(tail, REACHED))[key] or (value, value)
-        return (low, high) if is_exact else stretched((low, high), value, n_units, tail)
-
-    return _Claim(requirement, where, found, value, values, interval, bounds_of(values), labels=labels)
+        return Check(requirement.text, where, status, measured, allowed, "a plain bound without statistics")
+    columns = {} if result.detail is None else result.detail.values
+    column = columns.get(key.removeprefix("macro_").removeprefix("micro_"), np.array([value]))
+    _need_limits(key, column)
+    within = None if labels is None else labels[~np.isnan(column)]
+    if _is_one(within):
+        return _of_one_cluster(requirement, where, measured, allowed, result.n_queries)
+    return _Claim(requirement, where, measured, proven(key.removeprefix("macro_")), allowed, _n_clusters(within))
 
 
 def _base(key: str) -> str:
@@ -750,9 +762,13 @@ def _of_leaks(result: EvaluationResult, requirement: Requirement, where: str | N
     review = result.leaks(int(cut_off) if cut_off.isdecimal() else None)
     status = Status.PASS if requirement.holds(value) else Status.FAIL
     said = describe_leaks(review.n_leaking, review.n_defined, review.k)
-    found = f"{requirement.key} = {format_value(value)}: {said}; a statement about these questions alone"
+    measured, allowed = (
+        f"{requirement.key} = {format_value(value)}: {said}",
+        f"{requirement.sign} {requirement.bound:g}",
+    )
     named = tuple(map(str, review.rows[:_MOST_LEAKS])) if status is Status.FAIL else ()
-    return Check(requirement.text, where, status, found, leaks=named)
+    note = "a statement about these questions alone"
+    return Check(requirement.text, where, status, measured, allowed, note, leaks=named)
 
 
 _MOST_LEAKS = 5
@@ -772,7 +788,7 @@ def assert_retrieval(
         *requirements: Such as `"recall@5 >= 0.8"`, which has to hold for the whole confidence interval (needs scipy,
             extra `stats`), or `"observed(recall@5) >= 0.8"`, a plain bound on these queries without statistics.
         confidence: Of the intervals. If all requirements are met, any of them is called failed with a probability of
-            at most 1 minus it.
+            at most half of 1 minus it.
         cluster: What makes queries depend on each other, as `intervals_of` takes it.
         evalset: The questions, if `cluster` is one of their fields.
 

@@ -7,14 +7,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import check_number
 from krag_eval._utils.errors import InvalidInputError, describe_type, refuse
 from krag_eval.analysis.comparison import Comparison
+from krag_eval.datasets.evalset import EvalSet
+from krag_eval.evaluation.intervals import Clusters, labels_of
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.metrics.names import as_key
+from krag_eval.statistics.bounded_mean import BoundedMean
 from krag_eval.statistics.checks import check_confidence, need_scipy
-from krag_eval.statistics.decisions import sample_size
+from krag_eval.statistics.significance import sample_size
 
 Pilot = Comparison | EvaluationResult | Sequence[EvaluationResult]
 
@@ -27,30 +30,35 @@ def questions_needed(
     pilot: Pilot | None = None,
     key: str | None = None,
     confidence: float = 0.95,
+    cluster: Clusters = None,
+    evalset: EvalSet | None = None,
 ) -> int:
-    """Return how many questions it takes to find a difference of two systems. Needs scipy (extra `stats`).
+    """Return how many questions let a gate that allows such a drop pass a system that lost nothing. Needs scipy.
 
-    A paired test of so many questions finds a difference of this size with this power. For a gate, give the drop that
-    it allows as the effect: so many questions let a system pass that lost nothing.
+    They are planned for the procedure of the gate: see `check_gate`. As many find a true difference of this size.
 
     Args:
-        effect: The true difference of the means, above 0, such as 0.02.
-        power: How often it is to be found, between 1 - `confidence` and 1.
-        sd: The standard deviation of the differences of single questions. Give it or a pilot.
+        effect: The drop of the mean that the gate allows, or the true difference to find; above 0, such as 0.02.
+        power: How often so many questions suffice, between 1 - `confidence` and 1.
+        sd: The standard deviation of the differences of single questions, or a pilot. Up to 1, it is taken for that of
+            hits and misses; larger ones are planned for a paired t-test.
         pilot: A comparison of two systems, or two results of the same questions, baseline first. With one result, the
             other system is taken to vary as much and independently of it; most pairs need fewer questions.
         key: Which value of the pilot, such as `"ndcg@10"`. A pilot with one value needs none.
-        confidence: 1 minus the level of the two-sided test.
+        confidence: Of the gate.
+        cluster: What makes the questions of the pilot depend on each other, as `intervals_of` takes it: the plan is
+            then for clusters of the same sizes.
+        evalset: The questions, if `cluster` is one of their fields.
 
     Raises:
         InvalidInputError: An argument cannot be used, or the pilot does not show how much questions differ.
         MissingDependencyError: scipy is not installed.
 
-    Source: Cohen (1988), Statistical Power Analysis for the Behavioral Sciences, 2.4; for retrieval, Webber, Moffat &
-    Zobel (2008), CIKM, doi:10.1145/1458082.1458158.
+    Source: see `BoundedMean.needed`; for the t-test, Cohen (1988), Statistical Power Analysis for the Behavioral
+    Sciences, 2.4.
 
     >>> questions_needed(0.02, sd=0.3)
-    1768
+    1879
     """
     need_scipy("questions_needed")
     effect, confidence = (
@@ -63,43 +71,77 @@ def questions_needed(
     if (sd is None) == (pilot is None):
         raise InvalidInputError("Give either `sd` or `pilot`: it says how much the questions differ.")
     if sd is not None:
-        return sample_size(effect, check_number("sd", sd, above=0), confidence, power)
-    name, values = pilot_differences(pilot, key)
-    deviation = pilot_deviation(values, isinstance(pilot, EvaluationResult))
-    if deviation is None:
+        deviation = check_number("sd", sd, above=0)
+        if deviation > 1 or effect >= 1:
+            return sample_size(effect, deviation, confidence, power)
+        differ = deviation**2 / 2
+        sums, times = np.array([-1.0, 0.0, 1.0]), np.array([differ, 1 - 2 * differ, differ])
+        return _needed(BoundedMean(sums, np.ones(3), times, -1.0, 1.0, 1), effect, confidence, power)
+    results = pilot_results(pilot)
+    name, values = pilot_differences(results, key)
+    labels = labels_of(results[0], cluster, evalset)
+    defined = ~np.isnan(values)
+    values, labels, is_single = values[defined], None if labels is None else labels[defined], len(results) == 1
+    if pilot_deviation(values, is_single) is None:
         raise InvalidInputError(
             f"{name} has {len(values)} values in the pilot, all of them equal: this does not show how much questions "
             "differ. Take a larger pilot."
         )
-    return sample_size(effect, deviation, confidence, power)
+    if is_single:
+        values = (values - values.mean()) * math.sqrt(2)
+    return _needed(_without_a_difference(values, labels), effect, confidence, power)
 
 
-def pilot_differences(pilot: object, key: str | None) -> tuple[str, FloatArray]:
-    """Return a key, and the differences of two systems in it, or the values of one; where they are defined.
+def _without_a_difference(values: FloatArray, labels: IntArray | None) -> BoundedMean:
+    """Return a sample that varies as these differences do, and whose mean is 0: each of them with either sign."""
+    reach = max(1.0, float(np.abs(values).max()))
+    both = None if labels is None else np.concatenate([labels, labels + labels.max() + 1])
+    return BoundedMean.of(np.concatenate([values, -values]), least=-reach, most=reach, labels=both)
+
+
+def _needed(sample: BoundedMean, effect: float, confidence: float, power: float) -> int:
+    needed = sample.needed(-effect, (1 - confidence) / 2, power)
+    if needed is None:
+        refuse("effect", f"above 0 and below {sample.most:g}, the largest difference there can be", effect)
+    return math.ceil(needed)
+
+
+def pilot_results(pilot: object) -> list[EvaluationResult]:
+    """Return the one or two results of a pilot.
 
     Raises:
-        InvalidInputError: It is no pilot, or has no such key.
+        InvalidInputError: It is no pilot.
     """
     results = list(pilot.results.values()) if isinstance(pilot, Comparison) else pilot
     results = [results] if isinstance(results, EvaluationResult) else results
     if not isinstance(results, Sequence) or not all(isinstance(result, EvaluationResult) for result in results):
         raise InvalidInputError(f"`pilot` is {describe_type(pilot)}. Pass a comparison, or one or two results.")
-    kept = [result.detail.values for result in results if result.detail is not None]
-    if len(kept) != len(results) or len(kept) not in (1, 2):
+    n_kept = sum(result.detail is not None for result in results)
+    if n_kept != len(results) or n_kept not in (1, 2):
         raise InvalidInputError(
-            f"`pilot` has {len(results)} results, of which {len(kept)} kept their queries. Pass one or two that did."
+            f"`pilot` has {len(results)} results, of which {n_kept} kept their queries. Pass one or two that did."
         )
-    keys = [name for name in kept[0] if name in kept[-1]]
+    return list(results)
+
+
+def pilot_differences(results: Sequence[EvaluationResult], key: str | None) -> tuple[str, FloatArray]:
+    """Return a key, and the differences of two systems in it, or the values of one; NaN where undefined.
+
+    Raises:
+        InvalidInputError: They have no such key, or are of different questions.
+    """
+    first, last = (result.detail.values if result.detail else {} for result in (results[0], results[-1]))
+    keys = [name for name in first if name in last]
     name = (keys[0] if len(keys) == 1 else "") if key is None else key if key in keys else as_key(key)
     if name not in keys:
         refuse("key", f"one of {', '.join(keys)}", key, "Name the one that decides.")
-    if len(kept[0][name]) != len(kept[-1][name]):
+    if len(first[name]) != len(last[name]):
         raise InvalidInputError("The two results are of different questions. Score both systems on the same ones.")
-    values = kept[0][name] if len(kept) == 1 else kept[1][name] - kept[0][name]
-    return name, values[~np.isnan(values)]
+    return name, first[name] if len(results) == 1 else last[name] - first[name]
 
 
 def pilot_deviation(values: FloatArray, is_single: bool) -> float | None:
     """Return the standard deviation of differences to expect; None where all values are equal."""
+    values = values[~np.isnan(values)]
     deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
     return deviation * (math.sqrt(2) if is_single else 1) or None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
+
+import numpy as np
 
 from krag_eval import InvalidInputError, questions_needed
 from krag_eval._utils.formatting import format_value
@@ -22,6 +24,7 @@ def plan(
     effect: float = 0.02,
     power: float = 0.8,
     confidence: float = 0.95,
+    cluster: str | None = None,
     k: Annotated[str | None, cut_offs_option(COMPARED_CUT_OFFS)] = None,
     metrics: str = "recall,mrr,ndcg",
     json_out: Path | None = None,
@@ -34,8 +37,8 @@ def plan(
         runs (RUN...): Retrieval results of the pilot: two systems, or one if you have no other yet; by default
             EVALSET, a file that has them too.
         effect: The difference of the means to find, or the drop that the gate allows.
-        power: The share of cases in which that many questions find it.
-        confidence: Confidence level; the test uses 1 minus it.
+        power: The share of cases in which that many questions suffice.
+        confidence: Confidence level of the gate.
         metrics: Comma-separated metric names, or `all`.
     """
     runs = runs or [evalset]
@@ -50,13 +53,14 @@ def plan(
     for key in results[0].detail.values if results[0].detail else ():
         values = pilot_differences(results, key)[1]
         sd = pilot_deviation(values, is_single=len(results) == 1)
-        needed = None if sd is None else questions_needed(effect, power, sd=sd, confidence=confidence)
-        planned[key] = {"n": len(values), "sd": sd, "questions": needed}
+        of: dict[str, Any] = {"pilot": results, "key": key, "cluster": cluster, "evalset": questions}
+        needed = None if sd is None else questions_needed(effect, power, confidence=confidence, **of)
+        planned[key] = {"n": int(np.count_nonzero(~np.isnan(values))), "sd": sd, "questions": needed}
     about = {"runs": list(read), "effect": effect, "power": power, "confidence": confidence, "keys": planned}
     if put_json(json_out, lambda: about):
         return
     print_table(
-        f"Questions that find a difference of {effect:g} in {power:.0%} of cases",
+        f"Questions that let a gate with a drop of {effect:g} pass in {power:.0%} of cases",
         ["metric", "questions in the pilot", "standard deviation", "questions needed"],
         [
             [

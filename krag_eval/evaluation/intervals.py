@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache, partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import check_count, check_kind
 from krag_eval._utils.errors import Argument, InvalidInputError, did_you_mean, warn
 from krag_eval._utils.formatting import number_of
@@ -22,6 +24,7 @@ from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.metrics.aggregation import COVERED, GOLD, OUT_OF, RELEVANT, Distributions, counts_of
 from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs, ranks_within
 from krag_eval.metrics.f1 import harmonic_mean
+from krag_eval.statistics.bounded_mean import BoundedMean, ProvenMean, SummedMean
 from krag_eval.statistics.checks import check_confidence, need_scipy
 from krag_eval.statistics.clusters import cluster_intervals, connected, width_ratio
 from krag_eval.statistics.distributions import CountDistribution
@@ -264,21 +267,61 @@ def _clustered(
     """
     if not sample.values.n:
         return None
-    if sample.pooled is None:
-        values = detail.values[key if key in detail.values else key.removeprefix("micro_")]
-        defined = ~np.isnan(values)
-        values = values[defined]
-    else:
-        _, sign, name = key.partition("@")
-        at = _cut_off(sign + name)
-        within, settings = ranks_within([at], detail.batch)[at], detail.batch.settings
-        rows, defined = counts_of(detail.judged, within, settings.precision_denominator), detail.judged.is_defined
-        estimate, slopes = sample.pooled.tangent(*sample.pooled.counts.sums)
-        values = estimate + len(rows) * (rows @ np.array([float(slope) for slope in slopes]))
+    values, defined = _rows_of(key, sample, detail)
+    if sample.pooled is not None:
+        values = _tangent_values(sample.pooled, values)
     least, most = sample.values.bounds
     ends = np.array([least]), np.array([most])
     low, high = cluster_intervals(values[:, None], labels[defined], ends, *drawn)
     return low.item(), high.item()
+
+
+def proven_means(result: EvaluationResult, labels: IntArray | None) -> Callable[[str], ProvenMean]:
+    """Return a function from a key to what the queries prove about its value; see `BoundedMean`.
+
+    Args:
+        result: What was scored.
+        labels: The cluster of each query, if they come in clusters; shape (n_queries,).
+    """
+    samples = cache(partial(_samples, result))
+
+    def proven(key: str) -> ProvenMean:
+        sample = samples()[key]
+        values, pooled = sample.values, sample.pooled
+        if labels is not None and result.detail is not None:
+            rows, defined = _rows_of(key, sample, result.detail)
+            return _bounded(pooled, rows, labels=labels[defined])
+        table = values.table if pooled is None else pooled.counts.table
+        if table is not None:
+            return _bounded(pooled, table.rows, times=table.counts)
+        if pooled is None and values.is_binary:
+            return _bounded(None, np.array([0.0, 1.0]), times=np.array([values.n_zero, values.n_one]))
+        return SummedMean(lambda confidence: sample_intervals({key: sample}, confidence, 1, 0)[key] or (0, 1))
+
+    return proven
+
+
+def _bounded(pooled: Pooled | None, rows: Any, **units: IntArray) -> BoundedMean:
+    sums, sizes = (rows, np.ones(len(rows))) if pooled is None else pooled.terms(rows)
+    shares = np.divide(sums, sizes, out=np.zeros(len(rows)), where=sizes > 0)  # those of a tangent may leave 0 to 1
+    return BoundedMean.of(sums, sizes, least=shares.min(initial=0.0), most=shares.max(initial=1.0), **units)
+
+
+def _rows_of(key: str, sample: Sample, detail: Detail) -> tuple[Any, BoolArray]:
+    """Return the values behind a mean, or the counts behind a pooled value, where defined, and which are."""
+    if sample.pooled is None:
+        values = detail.values[key if key in detail.values else key.removeprefix("micro_")]
+        return values[~np.isnan(values)], ~np.isnan(values)
+    _, sign, name = key.partition("@")
+    at = _cut_off(sign + name)
+    within, settings = ranks_within([at], detail.batch)[at], detail.batch.settings
+    return counts_of(detail.judged, within, settings.precision_denominator), detail.judged.is_defined
+
+
+def _tangent_values(pooled: Pooled, rows: IntArray) -> FloatArray:
+    """Return the pooled value and what each query adds to it."""
+    estimate, slopes = pooled.tangent(*pooled.counts.sums)
+    return estimate + pooled.counts.n * (rows @ np.array([float(slope) for slope in slopes]))
 
 
 def _distributions_of(result: EvaluationResult) -> Distributions | None:
@@ -309,7 +352,8 @@ def _sample(key: str, distributions: Distributions) -> Sample:
 
 def _pooled(metric: str, counts: CountDistribution) -> Pooled | None:
     if metric == "f1":
-        return Pooled(counts, _f1, _f1_tangent)
+        pooled = Pooled(counts, _f1, _f1_tangent, lambda rows: (_tangent_values(pooled, rows), np.ones(len(rows))))
+        return pooled
     part, whole = (COVERED, GOLD) if metric == "recall" else (RELEVANT, OUT_OF)
     if counts.is_constant(whole):
         return None
@@ -317,6 +361,7 @@ def _pooled(metric: str, counts: CountDistribution) -> Pooled | None:
         counts,
         lambda *means: _share(means[part], means[whole]),
         lambda *sums: _share_tangent(sums, part, whole),
+        lambda rows: (rows[:, part].astype(np.float64), rows[:, whole].astype(np.float64)),
     )
 
 

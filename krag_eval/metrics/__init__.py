@@ -62,6 +62,7 @@ class Metric:
         companion: The metric that is always reported beside it, with the parameters that both take.
         cut_offs: The cut-offs at which it is asked for; None for all those of the evaluation.
         lower_is_better: Whether less of it is better.
+        has_limits: Whether every value lies between 0 and 1.
     """
 
     function: Callable[..., FloatArray]
@@ -80,6 +81,7 @@ class Metric:
     companion: str | None = None
     cut_offs: tuple[Any, ...] | None = None
     lower_is_better: bool = False
+    has_limits: bool = True
 
 
 _binary = partial(Metric, is_binary=True)
@@ -126,9 +128,9 @@ FURTHER_METRICS: dict[str, Metric] = {
     "set_recall": _binary(set_recall, has_cut_off=False),
     "set_f": _binary(set_f, parameters={"beta": _ABOVE_0}, has_cut_off=False, at="beta"),
     "set_map": _binary(set_map, has_cut_off=False),
-    "num_ret": Metric(num_ret, has_cut_off=False),
-    "num_rel": _binary(num_rel, has_cut_off=False),
-    "num_rel_ret": _binary(num_rel_ret, has_cut_off=False),
+    "num_ret": Metric(num_ret, has_cut_off=False, has_limits=False),
+    "num_rel": _binary(num_rel, has_cut_off=False, has_limits=False),
+    "num_rel_ret": _binary(num_rel_ret, has_cut_off=False, has_limits=False),
     "alpha_ndcg": Metric(alpha_ndcg, parameters={"alpha": _SHARE}, has_ideal=True),
     "redundancy": Metric(redundancy, parameters={"overlap": _SHARE}, reads_documents=True, lower_is_better=True),
     "freshness": Metric(
@@ -140,7 +142,7 @@ FURTHER_METRICS: dict[str, Metric] = {
     "undated": Metric(undated, parameters={"now": str, "date_key": str}, reads_documents=True, lower_is_better=True),
     "leak": Metric(leak, reads_leaks=True, lower_is_better=True),
     "leak_share": Metric(leak_share, reads_leaks=True, lower_is_better=True),
-    "first_leak": Metric(first_leak, has_cut_off=False, reads_leaks=True, lower_is_better=True),
+    "first_leak": Metric(first_leak, has_cut_off=False, has_limits=False, reads_leaks=True, lower_is_better=True),
     "span_recall": Metric(span_recall, reads_documents=True),
     "span_precision": Metric(span_precision, reads_documents=True),
     "span_iou": Metric(span_iou, reads_documents=True),
@@ -153,14 +155,16 @@ FURTHER_METRICS: dict[str, Metric] = {
     "mrr_upper": _binary(mrr_upper, reads_matches=True),
     "session_recall": Metric(session_recall, parameters={"searches": _COUNT}, reads_sessions=True),
     "evidence_complete": Metric(session_complete, reads_sessions=True),
-    "searches_to_evidence": Metric(session_searches, reads_sessions=True, lower_is_better=True),
-    "tokens_to_evidence": Metric(session_tokens, reads_sessions=True, lower_is_better=True),
-    "seconds_to_evidence": Metric(session_seconds, reads_sessions=True, lower_is_better=True),
+    "searches_to_evidence": Metric(session_searches, reads_sessions=True, lower_is_better=True, has_limits=False),
+    "tokens_to_evidence": Metric(session_tokens, reads_sessions=True, lower_is_better=True, has_limits=False),
+    "seconds_to_evidence": Metric(session_seconds, reads_sessions=True, lower_is_better=True, has_limits=False),
     "redundant_searches": Metric(session_redundancy, reads_sessions=True, lower_is_better=True),
     "needless_searches": Metric(session_needless, reads_sessions=True, lower_is_better=True),
     "late_recovery": Metric(session_late_recovery, reads_sessions=True),
     "seen_not_cited": Metric(session_seen_not_cited, reads_sessions=True, lower_is_better=True),
-    "n_searches": Metric(session_length, has_cut_off=False, reads_sessions=True, lower_is_better=True),
+    "n_searches": Metric(
+        session_length, has_cut_off=False, has_limits=False, reads_sessions=True, lower_is_better=True
+    ),
 }
 LEAK_METRICS = ("leak", "leak_share", "first_leak")
 """What is computed beside the metrics by default, where a question forbids something."""

@@ -208,3 +208,9 @@ def is_lower_better(key: str) -> bool:
     """Return whether a lower value of this key is better."""
     metric = ALL_METRICS.get(re.split("[(@]", key)[0])
     return metric is not None and metric.lower_is_better
+
+
+def has_limits(key: str) -> bool:
+    """Return whether the values of this key are known to lie between 0 and 1, as far as its name says."""
+    metric = ALL_METRICS.get(re.split("[(@]", key)[0])
+    return metric is None or metric.has_limits

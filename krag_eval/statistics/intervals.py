@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval.statistics.bootstrap import binomial_interval, percentile_interval, sparse_interval, widen
 from krag_eval.statistics.distributions import (
     MOST_DRAWN,
@@ -34,11 +34,13 @@ class Pooled:
         counts: The counts of the single queries.
         combine: From the sums of the four columns, or their means, to the value; over arrays.
         tangent: From the sums to the value and by how much it grows with each of them.
+        terms: From rows of counts to two columns: the sum of the first over that of the second is the value, or nearly.
     """
 
     counts: CountDistribution
     combine: Callable[[FloatArray, FloatArray, FloatArray, FloatArray], FloatArray]
     tangent: Callable[[int, int, int, int], tuple[float, Sequence[Fraction]]]
+    terms: Callable[[IntArray], tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -240,3 +240,25 @@ def resolvable_difference(differences: FloatArray, confidence: float, power: flo
         return None
     critical = stdtrit(n - 1, (1 + confidence) / 2)
     return float(nctdtrinc(n - 1, 1 - power, critical)) * math.sqrt(variance / n)
+
+
+def sample_size(effect: float, deviation: float, confidence: float, power: float) -> int:
+    """Return how many questions find a mean difference of this size with this power: `resolvable_difference` inverted.
+
+    Args:
+        effect: The true mean difference, above 0.
+        deviation: The standard deviation of the differences of single questions, above 0.
+        confidence: 1 minus the level of the two-sided paired test.
+        power: How often it is to be found, above 1 - confidence.
+
+    Source: Cohen (1988), Statistical Power Analysis for the Behavioral Sciences, 2.4; noncentral t.
+    """
+    from scipy.special import nctdtr, ndtri, stdtrit
+
+    ratio = effect / deviation
+    n = max(math.floor(((ndtri((1 + confidence) / 2) + ndtri(power)) / ratio) ** 2), 2)
+    if n > 100_000:  # where t is normal to five digits
+        return int(n) + 1
+    while 1 - nctdtr(n - 1, ratio * math.sqrt(n), stdtrit(n - 1, (1 + confidence) / 2)) < power:
+        n += 1
+    return int(n)

@@ -7,10 +7,11 @@ import re
 import warnings
 from dataclasses import replace
 from typing import Any
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from krag_eval import (
     EvalSet,
@@ -24,7 +25,7 @@ from krag_eval import (
     evaluate_run,
 )
 from krag_eval.analysis.gate import Policy, Requirement, Status, _Changes, _Claim
-from krag_eval.statistics.decisions import sample_size
+from krag_eval.statistics.significance import sample_size
 from tests.support.gate_cases import SET, make_run, make_set
 
 
@@ -74,10 +75,10 @@ def test_a_requirement_is_on_the_interval_or_on_what_was_observed(
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("n_more", "allowed", "expected"),
-    # With no difference at all, up to 3.6 % of the questions may still differ.
+    # With no difference at all, up to 3.6 % of the questions may still differ; 12 of 100 may be 20.02 %.
     [
         (0, 0.02, "inconclusive"), (0, 0.04, "pass"), (2, 0.02, "inconclusive"), (3, 0.02, "inconclusive"),
-        (12, 0.12, "inconclusive"), (12, 0.02, "fail"), (12, 0.2, "pass"),
+        (12, 0.12, "inconclusive"), (12, 0.02, "fail"), (12, 0.2, "inconclusive"), (12, 0.201, "pass"),
     ],
 )  # fmt: skip
 def test_a_drop_is_decided_by_its_interval(n_more: int, allowed: float, expected: str) -> None:
@@ -103,7 +104,7 @@ def _no_drop(evalset: EvalSet, run: Run, baseline: Run, size: float) -> Requirem
     policy = Policy.from_dict({"gate": {"no_drop": {"recall@3": size}}})
     changes = _Changes.of(evalset, run, baseline, policy)
     assert changes is not None
-    claim = changes.claim("recall@3", size, None, np.ones(len(evalset), dtype=bool), ("", ""))
+    claim = changes.claim("recall@3", size, None, np.ones(len(evalset), dtype=bool))
     assert isinstance(claim, _Claim)
     return claim.requirement
 
@@ -157,7 +158,7 @@ def test_an_undecided_check_says_about_how_many_questions_would_decide_it() -> N
     assert (check.questions, 0.98**183 < 0.025 < 0.98**182) == (183, True)
     assert check.found.endswith("difference +0.0000 (-0.0362 to +0.0362); about 183 such questions would decide it")
     some = check_gate(SET, make_run("new", SET, range(20)), Policy.from_dict({"gate": {"require": ["mrr@1 >= 0.75"]}}))
-    assert some.checks[0].questions == sample_size(0.05, (0.16 * 100 / 99) ** 0.5, 0.95, 0.8)
+    assert (some.checks[0].questions or 0) > sample_size(0.05, 0.4, 0.95, 0.8)  # which takes hits for normal
     (at_bound,) = check_gate(
         SET, make_run("r", SET, range(20)), Policy.from_dict({"gate": {"require": ["mrr@1 >= 0.8"]}})
     ).checks
@@ -175,7 +176,7 @@ def test_one_question_and_three_are_inconclusive_and_a_plain_bound_is_called_so(
         report = check_gate(few, run, Policy.from_dict({"gate": {"no_drop": {"recall@1": 0.1}}}), baseline=run)
         assert report.status == Status.INCONCLUSIVE
         report = check_gate(few, run, Policy.from_dict({"gate": {"require": ["observed(recall@1) >= 0.6"]}}))
-        assert report.checks[0].found == "recall@1 = 1.0000, a plain bound without statistics"
+        assert report.checks[0].found == "recall@1 = 1.0000; a plain bound without statistics"
         assert report.status == Status.PASS
 
 
@@ -207,23 +208,69 @@ def ten_slices(lost_first: int, gained_first: int, each: int) -> tuple[EvalSet, 
     return evalset, make_run("new", evalset, lost), make_run("old", evalset, gained)
 
 
-@pytest.mark.full
 def test_a_slice_that_is_low_by_chance_does_not_fail_a_gate_of_ten() -> None:
-    # Of ten slices one is this low in 22 % of the cases: tests/project/test_decisions.py has the rates.
-    evalset, run, baseline = ten_slices(9, 1, 4)
+    evalset, run, baseline = ten_slices(12, 1, 4)
     assert check_gate(evalset, run, no_drop(0.02, 1), baseline=baseline).checks[1].status == Status.FAIL
     report = check_gate(evalset, run, no_drop(0.02, 10), baseline=baseline)
     assert (report.status, report.checks[1].status) == (Status.INCONCLUSIVE, Status.INCONCLUSIVE)
     assert "it misses the bound alone, but one of 11 requirements may do so by chance" in report.checks[1].found
 
 
+@pytest.mark.parametrize("each", [0, 3])
+def test_a_slice_passes_by_its_own_questions_alone(each: int) -> None:
+    evalset, run, baseline = ten_slices(3, 3, each)
+    for allowed, expected in ((0.05, Status.INCONCLUSIVE), (0.25, Status.PASS)):
+        assert check_gate(evalset, run, no_drop(allowed, 10), baseline=baseline).checks[1].status == expected
+
+
 @pytest.mark.full
-def test_slices_that_are_alike_pass_together() -> None:
-    evalset, run, baseline = ten_slices(3, 3, 3)
-    report = check_gate(evalset, run, no_drop(0.05, 10), baseline=baseline)
-    assert report.status == Status.PASS
-    assert "; together with the other slices at least -0.03" in report.checks[3].found
-    assert check_gate(evalset, run, no_drop(0.02, 10), baseline=baseline).status == Status.INCONCLUSIVE
+@pytest.mark.parametrize("n_slices", [5, 20])
+def test_equal_systems_fail_in_at_most_one_gate_of_forty_whatever_the_number_of_slices(n_slices: int) -> None:
+    failed = 0
+    for seed in range(200):
+        evalset, run, baseline = sampled(40 * n_slices, 0.0, seed, n_slices)
+        failed += check_gate(evalset, run, no_drop(0.0, n_slices), baseline=baseline).status == Status.FAIL
+    assert failed <= 200 * 0.025 + 3 * (200 * 0.025) ** 0.5
+
+
+CHANCES = st.lists(st.sampled_from(["found", "half", "late", "missed"]), min_size=24, max_size=24)
+ORDER = {Status.FAIL: 0, Status.INCONCLUSIVE: 1, Status.PASS: 2}
+
+
+def answered(name: str, evalset: EvalSet, outcomes: list[str]) -> Run:
+    shown = {"found": ["a", "b"], "half": ["a", "x"], "late": ["x", "a"], "missed": ["x", "y"]}
+    rows = [
+        RunRow.from_dict({"query_id": q.id, "retrieved": [{"id": id_} for id_ in shown[outcome]]})
+        for q, outcome in zip(evalset, outcomes, strict=True)
+    ]
+    return Run.of(name, rows)
+
+
+@settings(max_examples=40)
+@given(CHANCES, CHANCES, st.integers(0, 23), st.sampled_from([None, "source"]), st.data())
+def test_a_run_that_is_worse_on_a_question_never_passes_where_the_other_does_not(
+    before: list[str], after: list[str], place: int, cluster: str | None, data: st.DataObject
+) -> None:
+    outcomes = ["found", "half", "late", "missed"]
+    worse = [*after]
+    worse[place] = data.draw(st.sampled_from(outcomes[outcomes.index(after[place]) :]))
+    evalset = EvalSet(
+        {"id": f"q{i}", "gold_chunk_ids": ["a", "b"], "kind": f"s{i % 2}", "source": f"d{i // (1 + i % 2)}"}
+        for i in range(24)
+    )
+    both = {
+        "require": ["recall@2 >= 0.4", "micro_recall@2 >= 0.4", "mrr@2 > 0.5", "precision@1 >= 0.1", "ndcg@2 >= 0.3"],
+        "no_drop": {"recall@2": 0.3, "mrr@2": 0.1},
+    }
+    gate = both if cluster is None else both | {"cluster": cluster}
+    policy = Policy.from_dict({"gate": gate, "slices": {"kind": {"s0": both, "s1": both}}})
+    baseline = answered("old", evalset, before)
+    better_checks, worse_checks = (
+        check_gate(evalset, answered("new", evalset, one), policy, baseline=baseline).checks for one in (after, worse)
+    )
+    for one, other in zip(better_checks, worse_checks, strict=True):
+        assert (one.p_pass or 0.0) <= (other.p_pass or 0.0) + 1e-9
+        assert ORDER[one.status] >= ORDER[other.status]
 
 
 def test_a_drop_larger_than_allowed_does_not_pass_for_want_of_questions() -> None:
@@ -352,7 +399,7 @@ def test_an_assertion_that_fails_is_readable() -> None:
         assert_retrieval(RESULT, "observed(recall@2) >= 0.8", "observed(mrr@2) >= 0.5", "recall@2 >= 0.9")
     lines = str(caught.value).splitlines()
     assert lines[0] == "2 of 3 requirements not met on 4 queries:"
-    assert lines[1] == "  fail: observed(recall@2) >= 0.8 (recall@2 = 0.6667, a plain bound without statistics)"
+    assert lines[1] == "  fail: observed(recall@2) >= 0.8 (recall@2 = 0.6667; a plain bound without statistics)"
     assert lines[2].startswith("  inconclusive: recall@2 >= 0.9 (recall@2 = 0.6667 (0.0943 to 0.99")
     assert lines[3] == "  1 query with recall@2 out of bounds: query 2"
     assert lines[5] == "EvaluationResult of 4 queries"
@@ -420,17 +467,12 @@ def test_clusters_widen_bounds_too_and_a_slice_of_one_cluster_is_undecided() -> 
     assert together[4].found.endswith("; all 10 questions are in one cluster, which says nothing about others")
 
 
-def test_slices_of_clusters_borrow_no_strength_from_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    pooled = Mock(return_value=[0.0, 0.0])
-    monkeypatch.setattr("krag_eval.analysis.gate.pooled_lower_ends", pooled)
-    evalset = EvalSet(
-        {"id": f"q{i}", "gold_chunk_ids": [f"c{i}"], "source": f"d{i // 4}", "kind": f"s{i % 2}"} for i in range(40)
-    )
-    run, before = make_run("new", evalset, {0, 1}), make_run("old", evalset, {38, 39})
-    for cluster, is_pooled in (("id", True), ("source", False)):
-        pooled.reset_mock()
-        check_gate(evalset, run, no_drop(0.1, 2, cluster=cluster), baseline=before)
-        assert pooled.called == is_pooled
+@pytest.mark.parametrize(("n", "expected"), [(19, Status.INCONCLUSIVE), (20, Status.PASS)])
+def test_fewer_clusters_than_twenty_never_pass(n: int, expected: Status) -> None:
+    evalset = EvalSet({"id": f"q{i}", "gold_chunk_ids": [f"c{i}"], "source": f"d{i // 4}"} for i in range(4 * n))
+    run = make_run("new", evalset)
+    (check,) = check_gate(evalset, run, no_drop(0.5, cluster="source"), baseline=run).checks
+    assert (check.status, check.note.startswith("19 clusters are too few")) == (expected, n == 19)
 
 
 def test_an_undecided_check_of_clusters_asks_for_more_questions() -> None:

@@ -30,6 +30,7 @@ from krag_eval.statistics.significance import (
     holm,
     randomisation_test,
     resolvable_difference,
+    sample_size,
     tukey_hsd,
 )
 
@@ -242,3 +243,20 @@ def test_the_least_p_of_all_pairs_is_one_in_all_orders_and_one() -> None:
     p = tukey_hsd(values, rounds=200, seed=0)
     assert (p[0, 1], p[1, 0], p[0, 2], p[1, 1]) == (1 / 201, 1 / 201, 1 / 201, 1.0)
     assert (tukey_hsd(np.ones((5, 3)), rounds=10, seed=0) == 1).all()
+
+
+@pytest.mark.parametrize(("effect", "deviation", "power"), [(0.02, 0.3, 0.8), (0.5, 0.6, 0.9), (2.0, 0.1, 0.8)])
+def test_a_sample_has_the_power_and_no_question_too_many(effect: float, deviation: float, power: float) -> None:
+    def reached(n: int) -> float:
+        return float(1 - stats.nct.cdf(stats.t.ppf(0.975, n - 1), n - 1, effect / deviation * n**0.5))
+
+    n = sample_size(effect, deviation, 0.95, power)
+    assert reached(n) >= power
+    assert n == 2 or reached(n - 1) < power
+
+
+def test_a_sample_resolves_the_difference_that_it_was_planned_for() -> None:
+    values = np.tile([-0.3, 0.3], 884)
+    deviation = float(values.std(ddof=1))
+    assert sample_size(resolvable_difference(values, 0.95) or 0.0, deviation, 0.95, 0.8) in (1768, 1769)
+    assert sample_size(1e-4, 0.3, 0.95, 0.8) == pytest.approx(7.849 * 0.3**2 / 1e-8, rel=1e-3)
