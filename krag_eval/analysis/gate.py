@@ -385,16 +385,13 @@ class GateReport:
     def __repr__(self) -> str:
         against = f" against {one_line(self.baseline)}" if self.baseline else ""
         title = f"Gate: {str(self.status).upper()}, {one_line(self.run)}{against}, {self.n_queries} questions"
-        rows = [
-            [
-                one_line(check.requirement if check.where is None else f"{check.requirement} ({check.where})"),
-                check.measured,
-                check.allowed,
-                str(check.status),
-                f"about {check.questions:,} questions" if check.questions else check.note,
-            ]
-            for check in self.sorted_checks()
-        ]
+        rows = []
+        for check in self.sorted_checks():
+            what = one_line(check.requirement).partition(": no drop")[0].removesuffix(check.allowed).strip()
+            where = f"{what} ({one_line(check.where)})" if check.where else what
+            deciding = f"about {check.questions:,} questions" if check.questions else check.note
+            measured = one_line(check.measured).removeprefix(f"{what} = ")
+            rows.append([where, measured, check.allowed, str(check.status), deciding])
         table = aligned([["requirement", "measured", "allowed", "verdict", "what would decide it"], *rows], n_left=5)
         leaks = [f"  leaked: {one_line(leak)}" for check in self.sorted_checks() for leak in check.leaks]
         return "\n".join([title, *(line.rstrip() for line in table), *leaks, self.signature])

@@ -110,7 +110,7 @@ class BoundedMean:
         sizes = np.ones(len(sums)) if sizes is None else sizes.astype(np.float64)
         n = len(sums) if times is None else int(times.sum())
         if labels is not None:
-            sums, sizes = (np.bincount(labels, column) for column in (sums, sizes))
+            sums, sizes = (np.bincount(labels, column).astype(np.float64) for column in (sums, sizes))
         rows, inverse = np.unique(np.column_stack([sums, sizes]), axis=0, return_inverse=True)
         counts = np.bincount(inverse.reshape(-1), times, minlength=len(rows)).astype(np.float64)
         counted = (rows[:, 1] > 0) & (counts > 0)
@@ -247,8 +247,8 @@ def weighted_sum_below(values: FloatArray, times: FloatArray) -> float:
 
     Args:
         values: Finite, shape (n_different,).
-        times: How often each is in the sum, above 0, shape (n_different,). They need not be whole numbers, but 1 or more
-            for the least value, and for the largest where the sum is below 0 on average.
+        times: How often each is in the sum, above 0, not only in whole numbers, but at least 1 for the least value, and
+            for the largest where the sum is below 0 on average; shape (n_different,).
 
     Returns:
         The probability, to about ten digits, also where it is tiny.
@@ -302,5 +302,5 @@ def weighted_sum_below(values: FloatArray, times: FloatArray) -> float:
         nodes = np.exp(modulus) * (np.cos(angle) * forward + np.sin(angle) * sideways)
         total += float(nodes.sum()) - float(nodes[0]) / 2 * (at[0] == 0)
         if math.exp(modulus[-1]) * math.cosh(at[-1]) < 1e-17 or at[-1] > _FURTHEST:
-            return min(math.exp(height) * _STEP * total / math.pi, 1.0)
+            return float(min(math.exp(height) * _STEP * total / math.pi, 1.0))
         at = at + _NODES * _STEP
