@@ -239,7 +239,7 @@ class SummedMean:
         return high
 
 
-_STEP, _NODES, _FURTHEST, _ROWS = 1 / 8, 16, 40.0, 1 << 12
+_STEP, _NODES, _FURTHEST, _ROWS = 1 / 12, 24, 40.0, 1 << 12
 
 
 def weighted_sum_below(values: FloatArray, times: FloatArray) -> float:
@@ -247,11 +247,11 @@ def weighted_sum_below(values: FloatArray, times: FloatArray) -> float:
 
     Args:
         values: Finite, shape (n_different,).
-        times: How often each is in the sum, above 0, shape (n_different,). They need not be whole numbers, but 1 or more
-            for the least value, and for the largest where the sum is below 0 on average.
+        times: How often each is in the sum, above 0, shape (n_different,). They need not be whole numbers, but 1 or
+            more for the least value, and for the largest where the sum is below 0 on average.
 
     Returns:
-        The probability, to about ten digits, also where it is tiny.
+        The probability, to seven digits or more, also where it is tiny.
 
     Its generating function, the product of 1 / (1 - s v), is integrated along a hyperbola through its saddle point, by
     the trapezoidal rule, whose error falls exponentially with the step.
@@ -287,7 +287,19 @@ def weighted_sum_below(values: FloatArray, times: FloatArray) -> float:
     # A path that turns as the steepest one does, up to 45 degrees, adds up what does not oscillate.
     turn = min(max(float(times @ shares**3) / float(times @ shares**2) ** 1.5 * 2 / 3, -1.0), 1.0)
     height = -math.fsum((times * np.log1p(-s * values)).tolist()) - math.log(-s)
-    total, at = 0.0, np.arange(_NODES) * _STEP
+    while (total := _along(shares, times, 1 / s, width, turn)) is None:
+        turn = turn / 2 if abs(turn) > 0.1 else 0.0
+    return min(math.exp(height) * _STEP * total / math.pi, 1.0)
+
+
+def _along(shares: FloatArray, times: FloatArray, pole: float, width: float, turn: float) -> float | None:
+    """Return the sum of the integrand over the path, relative to the saddle point, where it is 1.
+
+    Returns:
+        None if it rises on the way: a path that turns may come close to the pole of many small values. A straight one
+        always descends.
+    """
+    total, before, at = 0.0, 0.0, np.arange(_NODES) * _STEP
     while True:
         ahead, aside = width * np.sinh(at), width * turn * (np.cosh(at) - 1)
         modulus, angle = np.zeros((2, _NODES))
@@ -296,11 +308,14 @@ def weighted_sum_below(values: FloatArray, times: FloatArray) -> float:
             imaginary, real = -shares[part, None] * ahead, 1 - shares[part, None] * aside
             modulus -= times[part] @ np.log(np.hypot(imaginary, real))
             angle -= times[part] @ np.arctan2(imaginary, real)
-        modulus -= np.log(np.hypot(ahead / s, 1 + aside / s))
-        angle -= np.arctan2(ahead / s, 1 + aside / s)
+        modulus -= np.log(np.hypot(ahead * pole, 1 + aside * pole))
+        angle -= np.arctan2(ahead * pole, 1 + aside * pole)
+        if turn and (np.diff(modulus, prepend=before) > 1e-3).any():
+            return None
+        before = float(modulus[-1])
         forward, sideways = width * np.cosh(at), width * turn * np.sinh(at)
         nodes = np.exp(modulus) * (np.cos(angle) * forward + np.sin(angle) * sideways)
         total += float(nodes.sum()) - float(nodes[0]) / 2 * (at[0] == 0)
         if math.exp(modulus[-1]) * math.cosh(at[-1]) < 1e-17 or at[-1] > _FURTHEST:
-            return min(math.exp(height) * _STEP * total / math.pi, 1.0)
+            return total
         at = at + _NODES * _STEP
