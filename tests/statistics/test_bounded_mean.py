@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scipy.stats import beta, binom
+from scipy.special import gammainc, gammaincc
+from scipy.stats import beta, binom, gamma
 
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval.statistics.bootstrap import binomial_interval
@@ -61,6 +62,26 @@ def test_a_sum_of_different_values_has_the_probability_of_its_partial_fractions(
             above += term
     found = weighted_sum_below(np.array(values, dtype=np.float64), np.ones(len(values)))
     assert found == pytest.approx(float(1 - above), abs=1e-9)
+
+
+@given(
+    st.tuples(*[st.floats(-4, 0).map(lambda exponent: 10**exponent)] * 3),
+    st.integers(1, 30),
+    st.integers(1, 2000),
+)
+@example((1.007, 0.00303, 0.993), 3, 297)  # minus 31,000 was returned: the path came close to a far pole
+@example((1.0, 0.0047, 0.9), 8, 1575)
+def test_values_of_very_different_sizes_have_the_probability_of_quadrature(
+    sizes: tuple[float, float, float], few: int, many: int
+) -> None:
+    large, small, unseen = sizes
+    lost = small * gamma.ppf((np.arange(20_000) + 0.5) / 20_000, many)  # the sum of the many small ones
+    # What is left over has to be below an exponential variable: the last one has no memory.
+    with np.errstate(divide="ignore"):
+        beyond = np.log(gammaincc(few, lost / large * (1 + large / unseen))) - few * np.log1p(large / unseen)
+    expected = float((gammainc(few, lost / large) + np.exp(lost / unseen + beyond)).mean())
+    found = weighted_sum_below(np.array([large, -small, -unseen]), np.array([few, many, 1.0]))
+    assert found == pytest.approx(expected, abs=2e-4)
 
 
 def passing(n: int, allowed: float) -> IntArray:
