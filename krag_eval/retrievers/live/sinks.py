@@ -119,8 +119,8 @@ class RetrievalSink(EvaluationCallback):
         when it ends. It must be fast. What it raises is counted, and not raised in the application.
 
         Args:
-            framework: `"langchain"` or `"llama_index"`.
-            run_id: The framework's id of the retrieval.
+            framework: `"langchain"`, `"llama_index"`, `"python"` for functions, or `"opentelemetry"`.
+            run_id: The framework's id of the retrieval; `"opentelemetry"` has `TRACE-SPAN`, the ids of its span.
         """
         return None
 
