@@ -377,7 +377,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         """
         theirs = getattr(sys.modules.get("langgraph.callbacks"), "GraphCallbackHandler", None)
         if theirs is not None and not isinstance(self, theirs):
-            self.__class__ = _both(cast(Any, type(self)), theirs)  # type: ignore[assignment]
+            self.__class__ = _both(cast(Any, type(self)), theirs)
 
     def _is_search(self, run: _OpenRun) -> bool:
         """Whether a tool or step is a retrieval whatever comes of it: it is named, or has returned documents before."""
