@@ -4,10 +4,10 @@
 
 Each script is a process of its own that scores retrievals of LangChain and sends them through a real client of Langfuse
 to a stand-in for the server, by the ways of `tests/adapters/langfuse/test_exit.py` in turn. `--python` names
-interpreters that have langfuse and langchain-core, of any version that is allowed; by default this one. The last column
-is how much longer the process takes from its last retrieval to its end than a script without our handler that ends with
-its last line: the median over the scripts, and the slowest. Exits with 1 where a score is lost or arrives twice, or an exit code or stderr is not that
-of the application alone.
+interpreters that have langfuse and langchain, of any version that is allowed; by default this one. The last column is
+how much longer the process takes from its last retrieval to its end than a script without our handler that ends with
+its last line: the median over the scripts, and the slowest. Exits with 1 where a score is lost or arrives twice, or an
+exit code or stderr is not that of the application alone.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ TIMEOUT = 180
 N_BASELINES = 5
 # What the retrievals of a script are followed by, so that the time of its exit is known.
 TIMED = """
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it in the background
 _ask, _ask_async = ask, ask_async
 def ask(*arguments):
     _ask(*arguments)
@@ -142,10 +143,8 @@ def main() -> int:
     parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=list(WAYS))
     parser.add_argument("--workers", type=int, default=2, help="how many scripts run at a time")
     given = parser.parse_args()
-    print(
-        "| Python, langfuse | retrievals | end of the script | scripts | scores arrived | lost | twice | exit later |"
-    )
-    print("|---|---|---|---|---|---|---|---|")
+    columns = ("Python, langfuse", "retrievals", "end of the script", "scripts", "arrived", "lost", "twice", "later")
+    print(f"| {' | '.join(columns)} |", "|---" * len(columns) + "|", sep="\n")
     problems: list[str] = []
     for python in given.python:
         found = subprocess.run([python, "-c", VERSIONS], capture_output=True, encoding="utf-8", check=True)

@@ -4,8 +4,8 @@
 
 Each way starts a real server or worker pool, whose processes are replaced after a few requests or tasks, asks it for
 retrievals, and stops it with SIGTERM right after the last answer. The scores go through a real client of Langfuse to a
-stand-in for its server. `--python` names an interpreter that has langfuse, langchain-core, gunicorn, uvicorn and celery;
-by default this one. Exits with 1 where a score is lost or arrives twice.
+stand-in for its server. `--python` names an interpreter that has langfuse, langchain, gunicorn, uvicorn and celery; by
+default this one. Exits with 1 where a score is lost or arrives twice: that is so of uvicorn without a flush.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ async def asgi(scope, receive, send):
             if message["type"] == "lifespan.shutdown":
                 return
     body = str(ask(scope["query_string"].decode().replace("+", " "))).encode()
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", str(len(body)).encode())]})
+    headers = [(b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 """
 CELERY = """
