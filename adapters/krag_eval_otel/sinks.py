@@ -72,11 +72,7 @@ class _SpanSink(RetrievalSink):
     def __init__(self, sessions: str) -> None:
         if sessions not in _FEWEST:
             refuse("sessions", "'several', 'all' or 'none'", sessions)
-        self._fewest_searches = _FEWEST[sessions]
-
-    def _span_of(self, session: ScoredSession) -> SpanTarget | None:
-        """Return the span that began a session, if its scores are sent: those of one search say what it says."""
-        return _target(session.session_id) if len(session.row.searches) >= self._fewest_searches else None
+        self.fewest_searches = _FEWEST[sessions]
 
     def locate(self, framework: str, run_id: object) -> SpanTarget | None:
         if framework == "opentelemetry":
@@ -114,7 +110,7 @@ class EvaluationEventSink(_SpanSink):
 
     def on_session_scored(self, session: ScoredSession, targets: Sequence[object | None]) -> None:  # noqa: ARG002
         """Emit the scores of a session, on the span that began it."""
-        if (target := self._span_of(session)) is not None:
+        if (target := _target(session.session_id)) is not None:
             self._emit(target, session.main_scores, session.ended_at)
 
     def _emit(self, target: SpanTarget, scores: Mapping[str, float | None], at: datetime) -> None:
@@ -217,7 +213,7 @@ class PhoenixSink(_SpanSink):
 
     def on_session_scored(self, session: ScoredSession, targets: Sequence[object | None]) -> None:  # noqa: ARG002
         """Keep the scores of a session, for the span that began it."""
-        if (target := self._span_of(session)) is not None:
+        if (target := _target(session.session_id)) is not None:
             self._add(target, session.main_scores, ())
 
     def _add(self, target: SpanTarget, scores: Mapping[str, float | None], relevance: Sequence[bool]) -> None:
