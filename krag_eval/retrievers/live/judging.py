@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from krag_eval._utils import lifecycle
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.redaction import describe_error
@@ -34,8 +35,9 @@ _YIELD_SECONDS = 0.00005
 
 
 def yield_to_others() -> None:
-    """Let the application's threads run."""
-    time.sleep(_YIELD_SECONDS)
+    """Let the application's threads run, until the process exits and waits for the scores."""
+    if lifecycle.seconds_exiting() is None:
+        time.sleep(_YIELD_SECONDS)
 
 
 class _YieldingScorer(Scorer):
