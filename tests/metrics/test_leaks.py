@@ -291,6 +291,37 @@ def test_causes_tell_a_missing_filter_from_missing_metadata_and_an_old_version_b
     assert {*review.causes} <= {*LEAK_CAUSES}
 
 
+@pytest.mark.parametrize("gold_text", [True, False])
+def test_a_listed_document_that_nearly_is_the_current_one_is_told_from_any_other(gold_text: bool) -> None:
+    now = "The standard parcel up to ten kilograms costs seven euros within the whole country since January."
+    old = now.replace("seven", "six")
+    gold = {"id": "now", "text": now} if gold_text else {"id": "now"}
+    rows = [
+        {"id": 1, "gold": [gold], "must_not": ["old", "secret"]},
+        {"id": 2, "gold": [gold], "must_not": ["old"]},
+        {"id": 3, "gold": [{"id": "else", "text": "Opening hours"}], "must_not": ["old", "bare"]},
+        {"id": 4, "gold": [gold], "allowed": {"tenant": ["t"], "allowed_if_missing": True}},
+    ]
+    documents = [{"id": "old", "text": old}, {"id": "secret", "text": "A secret."}]
+    found = {
+        "1": [{"id": "now", "text": now}, *documents],
+        "2": documents[:1],
+        "3": [*documents, {"id": "bare"}],
+        "4": [{"id": "other", "text": old, "metadata": {"tenant": "u"}}],
+    }
+    review = evaluate_run(EvalSet(rows), found, k=5, metrics="leak").leaks()
+    causes = [(leak.id, leak.document.id, leak.cause) for leak in review]
+    assert causes == [
+        ("1", "old", "near_duplicate"),
+        ("1", "secret", "listed"),
+        ("2", "old", "near_duplicate"),
+        ("3", "old", "listed"),
+        ("3", "bare", "listed"),
+        ("4", "other", "filter_missing"),
+    ]
+    assert "2  near_duplicate: listed, and nearly the same text as the current one" in repr(review)
+
+
 def test_the_stage_that_last_held_a_forbidden_document() -> None:
     def documents(*ids: str) -> list[Doc]:
         return [{"id": one} for one in ids]

@@ -85,7 +85,15 @@ def test_a_session_sends_what_evaluate_run_says_of_its_leaks(n_searches: int) ->
     assert {key: result[key] for key in whole} == whole.to_dict()
     assert result.leaks().to_dicts() == whole.leaks().to_dicts()
     assert len(result.leaks()) == 2 * n_searches
-    assert not {*LiveScorer(EVALSET[2:], keep_documents=True).session_result()} & {*LEAK_METRICS}
+
+
+def test_a_session_has_no_leak_metrics_where_nothing_is_forbidden() -> None:
+    scorer = LiveScorer(EVALSET[2:], k=2, keep_documents=True)
+    retrieve(scorer, "What?", FOUND["What?"], session_id="s")
+    scorer.end_session("s")
+    assert scorer.flush(10)
+    assert scorer.session_result()["session_recall@2"] == 1
+    assert not {*scorer.session_result()} & {"leak@2", "leak_share@2", "first_leak"}
 
 
 def test_without_rules_alerts_need_something_to_watch() -> None:
