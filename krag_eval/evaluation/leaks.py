@@ -200,20 +200,21 @@ def _rows(detail: Detail, found: Leaks, k: int | None) -> list[Leak]:
         start, stop = side.offsets[query : query + 2].tolist()
         cause = _cause(why, side.ids[start : stop if k is None or search else min(stop, start + k)])
         rows.append(_leak(detail, query, rank, search, found.documents[number], why.text, cause))
-    near = _near_gold(detail, [leak for leak in rows if leak.cause == LISTED])
-    return [replace(leak, cause=NEAR) if leak in near else leak for leak in rows]
+    near = _near_gold(detail, rows)
+    return [replace(leak, cause=NEAR) if place in near else leak for place, leak in enumerate(rows)]
 
 
-def _near_gold(detail: Detail, leaks: Sequence[Leak]) -> list[Leak]:
-    """Return those of these leaks whose text is nearly that of a gold document, given or retrieved for any query."""
+def _near_gold(detail: Detail, rows: Sequence[Leak]) -> set[int]:
+    """Return the places of listed documents whose text is nearly that of a gold document, given or retrieved."""
+    leaks = {place: leak for place, leak in enumerate(rows) if leak.cause == LISTED}
     batch = detail.batch
     if not leaks or isinstance(batch, IdBatch):
-        return []
+        return set()
     bounds, wanted = batch.actual.offsets.tolist(), {one for one in batch.actual.ids if one is not None}
     places = {one: place for place, one in enumerate(batch.predicted.ids) if one is not None and one in wanted}
     texts: list[str | None] = []
     ends: list[int] = []
-    for leak in leaks:
+    for leak in leaks.values():
         for place in range(bounds[leak.index], bounds[leak.index + 1]):
             document, retrieved = as_document(batch.actual.documents[place]), places.get(batch.actual.ids[place] or "")
             if document.text is None and retrieved is not None:
@@ -222,7 +223,7 @@ def _near_gold(detail: Detail, leaks: Sequence[Leak]) -> list[Leak]:
         texts.append(leak.document.text)
         ends.append(len(texts))
     near = near_pairs(texts, np.array([0, *ends]), batch.settings)
-    return [leak for leak, end in zip(leaks, ends, strict=True) if end - 1 in near]
+    return {place for place, end in zip(leaks, ends, strict=True) if end - 1 in near}
 
 
 def _cause(reason: Reason, retrieved: Collection[str | None]) -> str:
