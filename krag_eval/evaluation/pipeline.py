@@ -126,10 +126,12 @@ def judge_batch(
     if settings.exclude_self and (query_ids is None or not settings.uses_ids):
         raise InvalidInputError(
             Argument("exclude_self", True),
-            " compares the ids of documents with those of queries. Give `query_ids`, and ",
+            " compares the ids of documents with those of queries. Give `query_ids`, or `query_id` for one row, and ",
             Argument("match_method", "id"),
             ".",
         )
+    if settings.exclude_self and query_ids is not None and len(query_ids) != len(batch):
+        refuse("query_ids", f"one id for each of {len(batch)} queries", query_ids)
     judged = judged_of(batch, find_matches(batch), query_ids, rules)
     return replace(judged, leaks=replace(judged.leaks, hidden=hidden)) if hidden and judged.leaks else judged
 

@@ -126,11 +126,10 @@ class RetrievalJudge:
         if not self._kept:
             return self._scorer.result()
         retrievals, gold = zip(*self._kept, strict=True)
-        actual, rules = [documents for _, documents in gold], None
-        if given := self._rules_of(gold):
-            from krag_eval.evaluation.rules import rules_of_lists  # most sets forbid nothing
-
-            rules = rules_of_lists(given["must_not"], given["allowed"], actual, self._settings)
+        actual, rules = (
+            [documents for _, documents in gold],
+            None if self._gold is None else self._gold.read_rules(gold),
+        )
         return measure(
             judge_batch(actual, [r.ranking for r in retrievals], self._settings, rules=rules),
             self._cut_offs,
