@@ -247,6 +247,21 @@ def test_a_check_names_its_procedure_and_where_it_comes_from() -> None:
     assert (checks[2].p_pass, checks[2].p_fail) == (None, None)
 
 
+@pytest.mark.parametrize("requirement", ["recall@1 >= 80", "observed(macro_recall@1) <= -0.1", "micro_recall@1 > 1.01"])
+def test_a_bound_that_no_share_can_have_is_refused(requirement: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"recall@1 lies between 0 and 1, and "):
+        check_gate(SET, make_run("new", SET), Policy.from_dict({"gate": {"require": [requirement]}}))
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_so_few_questions_prove_little_and_break_nothing(n: int) -> None:
+    few = make_set(n)
+    run = make_run("new", few)
+    report = check_gate(few, run, Policy.from_dict({"gate": {"require": ["recall@1 >= 0.02"]}}))
+    assert report.checks[0].status == Status.PASS  # 0.025 ** (1 / n) is the exact bound
+    assert check_gate(few, run, no_drop(0.5), baseline=run).status == Status.INCONCLUSIVE
+
+
 @pytest.mark.parametrize("key", ["num_ret", "first_leak", "tokens_to_evidence"])
 def test_a_mean_without_limits_is_not_decided(key: str) -> None:
     with pytest.raises(InvalidInputError, match=rf"{key!r} is not limited .* 'observed\({key}\) <= 3'"):

@@ -23,7 +23,7 @@ from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome,
 WIDTH = 80
 _FOUND = "found"
 _GAP = "  "
-_NUMBERS = ("base", "here", "diff", "interval", "p", "+/=/-")
+_NUMBERS = ("base", "here", "diff", "interval", "p adj", "+/=/-")
 
 
 def describe(comparison: Compared) -> str:
@@ -238,7 +238,7 @@ def markdown(comparison: Compared) -> Iterator[str]:
 
 
 def _markdown_rows(rows: Sequence[ComparisonRow], labels: Sequence[str]) -> Iterator[str]:
-    yield "| | before | after | difference | interval | p | won/lost | |"
+    yield "| | before | after | difference | interval | p adj | won/lost | |"
     yield "|---|---|---|---|---|---|---|---|"
     for label, row in zip(labels, rows, strict=False):
         *cells, _ = _cells(row)
