@@ -22,6 +22,7 @@ from krag_eval_langfuse.client import (
     is_orphaned,
     load_langfuse,
     queue_is_full,
+    wait_until_sent,
     why_disabled,
     without_keys,
 )
@@ -146,7 +147,11 @@ class QueueDelivery(Delivery):
             return False
         with self._lock:
             done: list[bool] = []
-            self._flushing = thread = threads.start_thread(lambda: _flush(client, done), "krag-eval-langfuse-flush")
+            try:
+                thread = threads.start_thread(lambda: _flush(client, done), "krag-eval-langfuse-flush")
+            except RuntimeError:  # Python 3.12 starts no thread while it exits
+                return wait_until_sent(client, end)
+            self._flushing = thread
         return _joined(thread, end) and bool(done)
 
 
