@@ -41,9 +41,11 @@ def with_rules(
     for name, given in (("askers", askers), ("supersedes", supersedes)):
         if given is not None and not isinstance(given, Mapping):
             refuse(name, "a mapping", given)
-    older = _superseded(supersedes or {}, documents)
+    questions = list(questions)
+    wanted = {one for question in questions for one in _current(question)}
+    older = _superseded(supersedes or {}, documents, wanted)
     if versions is not None:
-        older = {**older, **_by_version(documents, versions)}
+        older = {**older, **_by_version(documents, versions, wanted)}
     for name, allowed in (askers or {}).items():
         if not isinstance(allowed, Mapping):
             refuse(f"askers[{name!r:.60}]", "a mapping from metadata keys to the values that are allowed", allowed)
@@ -65,11 +67,16 @@ def _asked(question: Question, askers: Mapping[str, Mapping[str, Any]] | None) -
     return replace(question, allowed=dict(known[nfc(question.asker)]))
 
 
+def _current(question: Question) -> set[str]:
+    """Return the ids of the gold of a question, also those of its documents."""
+    gold = [*alternatives_in(question.gold_chunks()), *(Document(id=one) for one in question.gold_doc_ids)]
+    return {one for document in gold for one in (document.id, id_at(document.metadata, DOC_KEY)) if one is not None}
+
+
 def _outdated(question: Question, older: Older) -> Question:
     if not older:
         return question
-    gold = [*alternatives_in(question.gold_chunks()), *(Document(id=one) for one in question.gold_doc_ids)]
-    current = {one for document in gold for one in (document.id, id_at(document.metadata, DOC_KEY)) if one is not None}
+    current = _current(question)
     known = current | {document.id for document in question.forbidden()}
     found = {old: new for one in sorted(current & older.keys()) for old, new in older[one] if old not in known}
     listed = [
@@ -78,8 +85,8 @@ def _outdated(question: Question, older: Older) -> Question:
     return replace(question, must_not=(*question.must_not, *listed)) if listed else question
 
 
-def _superseded(supersedes: Mapping[str, object], documents: Sequence[Document]) -> Older:
-    """Return all older versions of each document, also those of its older versions, and their chunks."""
+def _superseded(supersedes: Mapping[str, object], documents: Sequence[Document], wanted: set[str]) -> Older:
+    """Return all older versions of the wanted documents, also those of their older versions, and their chunks."""
     before: dict[str, list[str]] = {}
     for given, listed in supersedes.items():
         new = as_id(given)
@@ -97,6 +104,8 @@ def _superseded(supersedes: Mapping[str, object], documents: Sequence[Document])
     older = {}
     _refuse_rings(before)
     for new in before:
+        if wanted.isdisjoint((new, *chunks.get(new, ()))):
+            continue
         found = dict.fromkeys(before[new])
         for old in (queue := [*found]):
             queue += [one for one in before.get(old, ()) if one not in found]
@@ -124,7 +133,7 @@ def _refuse_rings(before: Mapping[str, Sequence[str]]) -> None:
                 rest.append(iter(before.get(old, ())))
 
 
-def _by_version(documents: Sequence[Document], versions: tuple[str, str]) -> Older:
+def _by_version(documents: Sequence[Document], versions: tuple[str, str], wanted: set[str]) -> Older:
     """Return the older versions of each document, by the key that its versions share and the key of the version."""
     if len(versions) != 2:
         refuse("versions", 'two metadata keys, such as ("doc_key", "version")', versions)
@@ -148,7 +157,7 @@ def _by_version(documents: Sequence[Document], versions: tuple[str, str]) -> Old
                 f"(types: {kinds}). Give numbers, ISO dates such as 2026-01-31, or strings such as 'v1.10'."
             )
         ranked = [(order, one) for (_, order), (_, one) in zip(orders, group, strict=True)]
-        for number, new in ranked:
+        for number, new in (one for one in ranked if one[1] in wanted):
             older[new] = [(old, new) for other, old in ranked if other < number]
     return {new: pairs for new, pairs in older.items() if pairs}
 
