@@ -52,14 +52,13 @@ class FileOptions:
         questions = read_evalset(path, **self.reading(path, "evalset"), **settings)
         if self.separator is not None or path in runs or DASH in map(str, (path, *runs)):
             return questions
-        return split_cells(questions, path, lambda: map(self._peeked, runs))
+        return split_cells(questions, path, lambda: (one for run in runs for one in self._peeked(run)))
 
-    def _peeked(self, path: Path) -> object:
-        """Return a run or a corpus for its ids alone; what is wrong with it is said when it is read."""
+    def _peeked(self, path: Path) -> Iterator[object]:
+        """Yield a run or a corpus for its ids alone; what is wrong with it is said when it is read."""
         for read in (FileOptions.run, FileOptions.corpus):
             with contextlib.suppress(InvalidInputError), warnings.catch_warnings(action="ignore"):
-                return read(self, path)
-        return None
+                yield read(self, path)
 
     def run(self, path: Path, questions: EvalSet | None = None, **settings: Any) -> Run:
         """Read a run, as `read_run` does with these settings."""

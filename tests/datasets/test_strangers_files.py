@@ -82,7 +82,7 @@ def test_the_run_tells_which_cells_hold_several_ids(command: Runner) -> None:
     Path("run.jsonl").write_text("\n".join(map(json.dumps, lines)))
     corpus = [{"id": one, "text": one} for one in ("Old", "and gone")]
     Path("chunks.jsonl").write_text("\n".join(map(json.dumps, corpus)))
-    for option, counts in (("", [2, 1, 1]), ("--separator ;", [1, 1, 1]), ("--corpus chunks.jsonl", [2, 1, 2])):
+    for option, counts in (("", [2, 1, 1]), ("--separator ;", [1, 1, 1])):
         asked = f"evaluate set.csv run.jsonl --metrics recall -k 2 --per-query rows.jsonl {option}"
         assert command(asked).code == 0
         assert [json.loads(line)["n_gold"] for line in Path("rows.jsonl").read_text().splitlines()] == counts
@@ -90,3 +90,14 @@ def test_the_run_tells_which_cells_hold_several_ids(command: Runner) -> None:
     assert command("diagnose set.csv run.jsonl -k 2 --json causes.json").code == 0
     (causes,) = json.loads(Path("causes.json").read_text())["runs"].values()
     assert (causes["n_gold"], causes["n_found"]) == (4, 2)
+    stages: list[dict[str, Any]] = [
+        {"name": "dense", "retrieved": [{"id": "x"}]},
+        {"name": "top", "inputs": ["dense"], "retrieved": []},
+    ]
+    lines = [{"query_id": str(n), "stages": stages} for n in range(3)]
+    Path("run.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    for option, n_needs in (("", 3), ("--corpus chunks.jsonl", 4)):
+        outcome = command(f"funnel set.csv run.jsonl {option} --json needs.json")
+        assert outcome.code == 0
+        (needs,) = json.loads(Path("needs.json").read_text())["runs"].values()
+        assert needs["n_needs"] == n_needs
