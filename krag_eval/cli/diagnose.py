@@ -53,7 +53,9 @@ def diagnose(
     if out is not None:
         check_free(out, force)
     settings = scoring.settings()
-    questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key, max_bad_rows=max_bad_rows)
+    questions = files.evalset(
+        evalset, runs, id_key=scoring.id_key, grade_key=scoring.grade_key, max_bad_rows=max_bad_rows
+    )
     read = read_runs(runs, questions, files, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
     results: dict[str, EvaluationResult] = {}
     for name, run in read.items():

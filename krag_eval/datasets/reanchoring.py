@@ -290,18 +290,25 @@ class _Search:
         new_ids: Mapping[str | None, Sequence[str]],
         *,
         with_texts: bool,
-    ) -> Iterator[Document]:
+    ) -> Iterator[Document | Need]:
         """Yield the forbidden documents with the new ids; an id that now names another chunk is left out."""
-        for document, ban in zip(question.forbidden(), bans, strict=True):
-            newer = document.metadata.get(SUPERSEDED_BY)
-            now = next(iter(new_ids.get(newer, ())), newer)
-            metadata = document.metadata if now == newer else {**document.metadata, SUPERSEDED_BY: now}
-            text = ban.text if with_texts and document.text is None else document.text
-            known = replace(document, text=text, metadata=metadata)
-            if ban.status not in ("lost", "unanchorable"):
-                yield from self._gold(known, ban)
-            elif document.id is None or not self._chunks.has_document(document.id):
-                yield known
+        ban_of = iter(bans)
+        for entry in question.must_not:
+            new: list[Document] = []
+            for document in alternatives_in([entry]):
+                ban, newer = next(ban_of), document.metadata.get(SUPERSEDED_BY)
+                now = next(iter(new_ids.get(newer, ())), newer)
+                metadata = document.metadata if now == newer else {**document.metadata, SUPERSEDED_BY: now}
+                text = ban.text if with_texts and document.text is None else document.text
+                known = replace(document, text=text, metadata=metadata)
+                if ban.status not in ("lost", "unanchorable"):
+                    new += self._gold(known, ban)
+                elif document.id is None or not self._chunks.has_document(document.id):
+                    new.append(known)
+            if not isinstance(entry, Need):
+                yield from new
+            elif new:
+                yield replace(entry, any_of=[*_without_repeats(new)])
 
     def _gold(self, document: Document, anchor: Anchor) -> Iterator[Document]:
         """Yield a gold document once for each chunk that holds it now."""

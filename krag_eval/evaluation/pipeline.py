@@ -97,9 +97,10 @@ def match_and_judge(
         sides = (judged.batch.actual, judged.batch.predicted) if settings.uses_texts and not bare_ids else ()
         raise InvalidInputError(*error.args, *(side.possible_texts() for side in sides)) from None
     if rules is not None and judged.leaks is not None:
-        from krag_eval.evaluation.rules import check_keys, say_hidden
+        from krag_eval.evaluation.rules import check_keys, check_listed, say_hidden
 
         check_keys(judged.batch.predicted, rules)
+        check_listed(judged.batch, rules)
         say_hidden(judged.leaks.hidden)
     if settings.uses_ids and counts.matched:
         spelling = SpellingWatch()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -253,6 +255,63 @@ def test_rules_that_cannot_be_meant_are_refused(given: dict[str, Any], named: st
     with pytest.raises(InvalidInputError) as caught:
         evaluate([["a"]], [["b", "a"]], k=2, **given)
     assert named in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "condition", ["*", ["*"], None, [None], [math.nan], "=< 2", "!= x", ["<= 2"], "between 1 and 2", "<= nan", "> -"]
+)
+def test_a_condition_that_no_document_can_meet_as_it_was_meant_is_refused(condition: object) -> None:
+    with pytest.raises(InvalidInputError, match=r"allowed\['level'\]"):
+        evaluate([["a"]], [["a"]], k=1, allowed=[{"level": condition}])
+
+
+def test_a_misspelled_flag_is_named() -> None:
+    with pytest.raises(InvalidInputError, match="Did you mean 'allowed_if_missing'"):
+        evaluate([["a"]], [["a"]], k=1, allowed=[{"level": [1], "allowed_if_mising": True}])
+
+
+@pytest.mark.parametrize(
+    ("condition", "value", "is_allowed"),
+    [
+        ([1, 2], 2.0, True),  # a table with gaps has floats
+        (["2"], 2.0, True),
+        ([2], 2.5, False),
+        (["*", "a"], "*", True),  # the mark of what everybody may see
+        ("<= 2", math.nan, False),
+        (["x"], math.nan, False),
+        (">= 2026-01-01", datetime(2026, 1, 1, 1, tzinfo=timezone(timedelta(hours=2))), False),  # 23:00 in UTC
+        (">= 2026-01-01", datetime(2025, 12, 31, 23, tzinfo=timezone(-timedelta(hours=2))), True),
+    ],
+)
+def test_values_are_compared_as_they_are_meant_on_every_machine(condition: Any, value: Any, is_allowed: bool) -> None:
+    found = [[{"id": "a", "metadata": {"key": value}}]]
+    asked: dict[str, Any] = {"k": 1, "match_method": "id", "metrics": "leak"}
+    assert evaluate([[{"id": "a"}]], found, allowed=[{"key": condition}], **asked)["leak@1"] == 1 - is_allowed
+    unless = evaluate([[{"id": "a"}]], found, allowed=[{"key": condition, "allowed_if_missing": True}], **asked)
+    assert unless["leak@1"] == (0 if value != value else 1 - is_allowed)
+
+
+def test_forbidden_documents_that_lack_what_is_compared_are_told() -> None:
+    rows: dict[str, Any] = {"id": "q", "gold": [{"id": "a", "text": "t"}], "must_not": [{"text": "secret"}, "b"]}
+    found = {"q": [{"id": "a", "text": "t"}]}
+    for method, told in (("id", "have|has no id"), ("text", "has no text")):
+        with pytest.warns(KragEvalWarning, match=rf"1 of 2 documents in `must_not` ({told})"):
+            evaluate_run([rows], found, k=1, match_method=method, metrics="leak")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluate_run([rows], found, k=1, match_method=["id", "text"], metrics="leak")
+
+
+def test_one_text_or_span_that_is_gold_and_forbidden_under_two_ids_is_refused() -> None:
+    gold, banned = [[{"id": "a", "text": "Hello  World"}]], [[{"id": "b", "text": "hello world"}]]
+    with pytest.raises(InvalidInputError, match="'Hello  World' is gold and in `must_not`"):
+        evaluate(gold, [["x"]], k=1, must_not=banned)
+    assert evaluate(gold, [[{"id": "b"}, {"id": "a"}]], k=2, must_not=banned, match_method="id")["leak@2"] == 1
+    span = {"doc_id": "d", "start": 0, "end": 9}
+    with pytest.raises(InvalidInputError, match="is gold and in `must_not` of the question 'q'"):
+        EvalSet([{"id": "q", "gold": [span], "must_not": [{**span, "reason": "embargo"}]}])
+    with pytest.raises(InvalidInputError, match="is gold and in `must_not` of query 0"):
+        evaluate([[span]], [[span]], k=1, must_not=[[dict(span)]], match_method="span")
 
 
 def test_nothing_forbidden_leaves_every_result_as_it_was() -> None:
