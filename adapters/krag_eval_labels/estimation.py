@@ -48,6 +48,8 @@ _Pair = tuple[str, LabelKey]
 # With fewer labels than this, the weight of the judge is not chosen but 1.
 _FEWEST = 8
 _ROUNDS = 2000
+# With more questions than this, what they may not have shown rarely widens an interval.
+_MANY_QUERIES = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,7 +241,7 @@ def estimate(
     y = np.array([_gain(label.grade, gain, is_precision) for label in labels])
     p = np.array([label.probability for label in labels], dtype=np.float64)
     sample = _Sample(ranked.query, len(ranked.queries), f, places, y, p)
-    notes = sample.check(len(ranked.pairs))
+    notes = sample.check(len(ranked.pairs), confidence)
     names, weights = ranked.names, ranked.weights
     return Estimation(
         metric=f"{metric if isinstance(metric, str) else 'weighted'}@{ranked.k}",
@@ -527,7 +529,7 @@ class _Sample:
     y: FloatArray
     p: FloatArray
 
-    def check(self, n_pairs: int) -> list[str]:
+    def check(self, n_pairs: int, confidence: float) -> list[str]:
         """Warn of probabilities that cannot be right, and return notes."""
         expected, spread = float((1 / self.p).sum()), math.sqrt(float(((1 - self.p) / self.p**2).sum()))
         if abs(expected - n_pairs) > 5 * spread + 0.05 * n_pairs:
@@ -540,6 +542,12 @@ class _Sample:
             notes.append("people agree with the judge on every label: the intervals allow for one that was not drawn")
         if self.n_queries == 1:
             notes.append("one question tells nothing about others: the intervals are for this question")
+        elif self.n_queries < _MANY_QUERIES:
+            unseen = _unseen_share(self.n_queries, confidence)
+            notes.append(
+                f"{self.n_queries} questions do not show all others: the intervals of single systems for all such "
+                f"questions are wider, in case up to {unseen:.0%} of them are as bad or as good as can be"
+            )
         return notes
 
     def estimate(self, name: str, w: FloatArray, confidence: float) -> Estimate:
@@ -572,17 +580,30 @@ class _Sample:
             unknown = w[self._unlabelled()]
             variance = float((noise[is_used] ** 2).mean() if m else (unknown**2).sum()) * largest**2
             savings = 1.0
+        is_system = not (w < 0).any()
+        if is_system and m:  # as if one more label had been drawn, of the largest gain: what is rare may be missing
+            variance += (
+                float((noise[is_used] ** 2).mean()) * (largest - float(np.average(self.y, weights=noise**2))) ** 2
+            )
         error = math.sqrt(variance) / self.n_queries
-        reach = -float(stdtrit(max(m - n_fitted, 1), (1 - confidence) / 2)) * error if error else 0.0
+        reach = _reach(noise * residual / np.maximum(1 - leverage, 1 / len(f)), self.p, m - n_fitted, confidence)
+        below, above = (one * error for one in reach)
         # No gain is below 0, or above the largest that anybody gave.
         ends = [np.bincount(self.query, largest * one, self.n_queries) for one in (np.minimum(w, 0), np.maximum(w, 0))]
-        at = np.clip([value - reach, value + reach], ends[0].mean(), ends[1].mean()).tolist()
+        at = np.clip([value - below, value + above], ends[0].mean(), ends[1].mean()).tolist()
         interval = None
         if self.n_queries > 1:
-            spread = max(float(by_query.std(ddof=1)) / math.sqrt(self.n_queries), error)
-            far = -float(stdtrit(self.n_queries - 1, (1 - confidence) / 2)) * spread
-            lowest, highest = np.clip([value - far, value + far], ends[0].min(), ends[1].max()).tolist()
-            interval = lowest, highest
+            n, tail = self.n_queries, (1 - confidence) / 2
+            spread = max(float(by_query.std(ddof=1)) / math.sqrt(n), error)
+            far = -float(stdtrit(n - 1, tail)) * math.sqrt(n / (n - 1)) * spread
+            low, high = value - far, value + far
+            lowest, highest = float(ends[0].min()), float(ends[1].max())
+            if is_system:  # questions that were not seen may have the least or the largest value
+                unseen = _unseen_share(n, confidence)
+                low = min(low, value * (1 - unseen))
+                high = max(high, value * (1 - unseen) + highest * unseen)
+            low, high = np.clip([low, high], lowest, highest).tolist()
+            interval = low, high
         return Estimate(
             name=name,
             value=value,
@@ -600,6 +621,39 @@ class _Sample:
         unlabelled = np.ones(len(self.f), dtype=bool)
         unlabelled[self.places] = False
         return unlabelled
+
+
+def _unseen_share(n: int, confidence: float) -> float:
+    """Return the share of all questions of which n drawn ones show none once in 2 / (1 - confidence) times."""
+    return float(1 - ((1 - confidence) / 2) ** (1 / n))
+
+
+def _reach(terms: FloatArray, p: FloatArray, freedom: int, confidence: float) -> Interval:
+    """Return how many standard errors an interval of a sum over a sample reaches down, and up.
+
+    Student's t with the degrees of freedom that a variance of such terms has: few of them where few terms are large.
+    The side to which the sum is skewed is longer, because a sample that lacks the rare large terms also varies less.
+
+    Args:
+        terms: What each label adds to the standard error, shape (m,).
+        p: The probability of each label, shape (m,).
+        freedom: The most degrees of freedom: labels minus what was fitted.
+        confidence: Between 0 and 1.
+
+    Source: Satterthwaite (1946), Biometrics Bulletin 2(6), for the degrees of freedom; Johnson (1978), JASA 73(363),
+    for the skewness.
+    """
+    from scipy.special import stdtrit
+
+    squares, tail = float((terms**2).sum()), (1 - confidence) / 2
+    if not squares:
+        t = -float(stdtrit(max(freedom, 1), tail))
+        return t, t
+    of_terms = 3 * squares**2 / float((terms**4).sum())
+    t = -float(stdtrit(max(min(freedom, of_terms), 1), tail))
+    skewness = float((terms**3 * (1 - 2 * p) / np.sqrt(np.maximum(1 - p, 1e-12))).sum()) / squares**1.5
+    shift = skewness * (2 * t**2 + 1) / 6
+    return t - min(shift, 0.0), t + max(shift, 0.0)
 
 
 def label_agreement(people: object, judge: object, *, id_key: IdKey | None = None, seed: int = 0) -> Agreement:
