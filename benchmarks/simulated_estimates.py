@@ -60,12 +60,12 @@ class Topics:
                 run.setdefault(query, {})[document] = grade + random.normal(0, noise)
         ranked = {metric: _Ranked.of(runs, metric, _DEPTH, "k", None) for metric in _METRICS}
         pairs = [(query, document) for query, (_, document) in ranked["dcg"].pairs]
-        grades = (np.array([grade[pair] for pair in pairs]) for grade in (people, judge))
+        graded = [np.array([grade[pair] for pair in pairs]) for grade in (people, judge)]
         weights, sizes = (
             {metric: one.weights for metric, one in ranked.items()},
             {m: one.sizes() for m, one in ranked.items()},
         )
-        return cls(name, n, ranked["dcg"].query, *grades, weights, sizes)
+        return cls(name, n, ranked["dcg"].query, graded[0], graded[1], weights, sizes)
 
 
 def real_topics(human: Path, judge: Path) -> Topics:
@@ -74,7 +74,7 @@ def real_topics(human: Path, judge: Path) -> Topics:
     for path in (human, judge):
         labels = read_labels("judge", read_evalset(path))
         grades.append({(query, str(document)): label.grade for (query, (_, document)), label in labels.items()})
-    return Topics.of("real", 11, *grades)
+    return Topics.of("real", 11, grades[0], grades[1])
 
 
 def made_up_topics() -> list[Topics]:
@@ -84,7 +84,7 @@ def made_up_topics() -> list[Topics]:
         "11 topics, heavy-tailed grades": [0.80, 0.10, 0.05, 0.03, 0.02],
         "11 topics, judge biased in one": [0.35, 0.15, 0.36, 0.12, 0.02],
     }
-    found = []
+    found: list[Topics] = []
     for name, chances in shares.items():
         random = np.random.default_rng(len(found))
         people, judge = {}, {}
@@ -127,7 +127,7 @@ def _held(topics: Topics, metric: str, n: int, way: str, draw: int) -> FloatArra
     chosen = np.random.default_rng(draw).integers(0, n_all, topics.n)
     own = np.concatenate([np.flatnonzero(topics.query == one) for one in chosen])
     of_own = np.concatenate([np.full((topics.query == one).sum(), i) for i, one in enumerate(chosen)])
-    rows = []
+    rows: list[list[bool]] = []
     these = np.flatnonzero(topics.query < topics.n)
     for places, query, of, n_of in (
         (these, topics.query[these], these, topics.n),

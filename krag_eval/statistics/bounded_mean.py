@@ -110,7 +110,7 @@ class BoundedMean:
         sizes = np.ones(len(sums)) if sizes is None else sizes.astype(np.float64)
         n = len(sums) if times is None else int(times.sum())
         if labels is not None:
-            sums, sizes = (np.bincount(labels, column) for column in (sums, sizes))
+            sums, sizes = (np.bincount(labels, column).astype(np.float64) for column in (sums, sizes))
         rows, inverse = np.unique(np.column_stack([sums, sizes]), axis=0, return_inverse=True)
         counts = np.bincount(inverse.reshape(-1), times, minlength=len(rows)).astype(np.float64)
         counted = (rows[:, 1] > 0) & (counts > 0)
@@ -299,7 +299,8 @@ def _along(shares: FloatArray, times: FloatArray, pole: float, width: float, tur
         None if it rises on the way: a path that turns may come close to the pole of many small values. A straight one
         always descends.
     """
-    total, before, at = 0.0, 0.0, np.arange(_NODES) * _STEP
+    total: float = 0.0
+    before, at = 0.0, np.arange(_NODES) * _STEP
     while True:
         ahead, aside = width * np.sinh(at), width * turn * (np.cosh(at) - 1)
         modulus, angle = np.zeros((2, _NODES))
@@ -317,5 +318,5 @@ def _along(shares: FloatArray, times: FloatArray, pole: float, width: float, tur
         nodes = np.exp(modulus) * (np.cos(angle) * forward + np.sin(angle) * sideways)
         total += float(nodes.sum()) - float(nodes[0]) / 2 * (at[0] == 0)
         if math.exp(modulus[-1]) * math.cosh(at[-1]) < 1e-17 or at[-1] > _FURTHEST:
-            return total
+            return float(total)
         at = at + _NODES * _STEP
