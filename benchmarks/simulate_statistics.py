@@ -182,12 +182,12 @@ def _lines(part: Callable[[bool], Iterator[str]], smoke: bool) -> list[str]:
 def tables(smoke: bool) -> Iterator[str]:
     """The lines between the markers of the page; the parts are computed in two processes."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    start = time.monotonic()
+    start, code = time.monotonic(), hash_of_code()  # as it is now: it may change in an hour
     with ProcessPoolExecutor(2) as pool:
         found = [line for lines in pool.map(partial(_lines, smoke=smoke), PARTS) for line in lines]
     yield (
         f"Simulated on {datetime.now(UTC):%Y-%m-%d} in {(time.monotonic() - start) / 60:.0f} minutes by "
-        f"`{RENEW}`; hash of the code: `{hash_of_code()}`."
+        f"`{RENEW}`; hash of the code: `{code}`."
     )
     yield from found
 

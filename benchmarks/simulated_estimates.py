@@ -20,7 +20,7 @@ import numpy as np
 
 from krag_eval import read_evalset
 from krag_eval._utils.arrays import FloatArray, IntArray
-from krag_eval_labels.estimation import Estimate, _draw, _gain, _Ranked, _Sample, read_labels
+from krag_eval_labels.estimation import Estimate, _draw, _gain, _labels_needed, _Ranked, _Sample, read_labels
 
 _DEPTH, _NOISE = 20, (3.0, 6.0)
 _METRICS = ("precision", "dcg")
@@ -151,6 +151,46 @@ def _estimates(
     return [sample.estimate("", w[places], 0.95) for w in _weights(topics, metric)]
 
 
+def planned_table(populations: list[Topics], draws: int) -> Iterator[str]:
+    """How wide intervals are with as many labels as a pilot of 60 says it takes for a width."""
+    yield "| topics | metric | value | samples | width asked for | labels planned | width reached | reached / asked |"
+    yield "| --- | --- | --- | --: | --: | --: | --: | --: |"
+    for topics in populations:
+        these = np.flatnonzero(topics.query < topics.n)
+        query = topics.query[these]
+        for metric in _METRICS:
+            f, y = (_gains(grades, metric)[these] for grades in (topics.judge, topics.people))
+            for value, rows in (("one system", [0]), ("difference", [0, 1])):
+                weights = topics.weights[metric][:, these][rows]
+                size = np.linalg.norm(weights, axis=0) if len(rows) == 1 else topics.sizes[metric][these]
+                ranked = _Ranked(("", ""), tuple(map(str, range(topics.n))), [], [], query, weights, _DEPTH)
+                half, planned, reached = int((size > 0).sum()) // 2, [], []
+                # A width that half of the documents have, so that neither all nor few of them are needed.
+                goal = np.mean([_width(query, topics.n, f, y, weights, size, half, 10_000 + i) for i in range(50)])
+                for draw in range(draws):
+                    pilot, _ = _draw(size, 60, 20_000 + draw)
+                    planned.append(_labels_needed(ranked, f, size, pilot, y[pilot], float(goal), 0.95))
+                    reached.append(_width(query, topics.n, f, y, weights, size, planned[-1], draw))
+                row = f"{goal:.3f} | {np.mean(planned):.0f} | {np.mean(reached):.3f} | {np.mean(reached) / goal:.2f}"
+                yield f"| {topics.name} | {metric} | {value} | {draws:,} | {row} |"
+
+
+def _width(
+    query: IntArray,
+    n_queries: int,
+    f: FloatArray,
+    y: FloatArray,
+    weights: FloatArray,
+    size: FloatArray,
+    n: int,
+    seed: int,
+) -> float:
+    drawn, p = _draw(size, min(n, len(size)), seed)
+    sample = _Sample(query, n_queries, f, drawn, y[drawn], p[drawn])
+    low, high = sample.estimate("", weights[-1] - (weights[0] if len(weights) > 1 else 0), 0.95).sampling_interval
+    return high - low
+
+
 def _gains(grades: FloatArray, metric: str) -> FloatArray:
     return np.array([_gain(grade, "exponential", metric == "precision") for grade in grades.tolist()])
 
@@ -171,8 +211,10 @@ def main() -> int:
         populations.insert(0, real_topics(*given.qrels))
     else:
         print("NOT SIMULATED: real topics. Pass HUMAN.qrels JUDGE.qrels.", file=sys.stderr)
-    for line in coverage_table(populations, given.draws):
-        print(line, flush=True)
+    for part, draws in ((coverage_table, given.draws), (planned_table, max(given.draws // 5, 2))):
+        for line in part(populations, draws):
+            print(line, flush=True)
+        print()
     return 0
 
 

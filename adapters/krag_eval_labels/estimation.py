@@ -47,6 +47,7 @@ METRICS = ("precision", "dcg")
 _Pair = tuple[str, LabelKey]
 # With fewer labels than this, the weight of the judge is not chosen but 1.
 _FEWEST = 8
+_FEWEST_OF_PILOT = 20
 _ROUNDS = 2000
 # With more questions than this, what they may not have shown rarely widens an interval.
 _MANY_QUERIES = 50
@@ -264,12 +265,15 @@ def plan_labels(
     runs: object,
     *,
     judge: object,
-    n: int,
+    n: int | None = None,
+    width: float | None = None,
+    pilot: object = None,
     metric: str | Sequence[float] = "precision",
     k: int = 10,
     gain: str = "exponential",
     precision_denominator: str = "retrieved",
     evalset: object = None,
+    confidence: float = 0.95,
     id_key: IdKey | None = None,
     seed: int = 0,
 ) -> list[dict[str, Any]]:
@@ -283,12 +287,17 @@ def plan_labels(
     Args:
         runs: As for `estimate`.
         judge: As for `estimate`.
-        n: How many documents.
+        n: How many documents; or give `width` and `pilot`.
+        width: How wide the `sampling_interval` of the widest difference may be, or of a single system: as many
+            documents are drawn as that takes.
+        pilot: Labels of people for a first sample, as `estimate` takes them: they show how far the judge is off.
+            Documents of the pilot that are drawn have their labels already.
         metric: As for `estimate`.
         k: As for `estimate`.
         gain: As for `estimate`.
         precision_denominator: As for `estimate`.
         evalset: A set whose graded documents are known and not drawn; it also gives the texts of the questions.
+        confidence: Of the interval whose width is given.
         id_key: As for `estimate`.
         seed: Of the draw.
 
@@ -301,8 +310,10 @@ def plan_labels(
     Source: probability proportional to the residual's standard deviation is optimal (Särndal, Swensson & Wretman 1992,
     12.2); systematic sampling from a random order draws exactly n (ibid., 3.6.2).
     """
-    check_count("n", n)
+    if (n is None) == (width is None):
+        raise InvalidInputError("Give either `n`, how many documents, or `width`, how wide the interval may be.")
     check_count("seed", seed, least=0)
+    check_number("confidence", confidence, "Give one such as 0.95.", above=0, below=1)
     ranked = _Ranked.of(runs, metric, k, precision_denominator, id_key)
     said, is_precision = read_labels("judge", judge, id_key), metric == "precision"
     known = {} if evalset is None else read_labels("evalset", evalset, id_key)
@@ -311,12 +322,27 @@ def plan_labels(
     y = np.array([_gain(known[pair].grade, gain, is_precision) for pair in ranked.pairs if pair in known])
     size = ranked.sizes() * _unsureness(f, f[is_known], y)
     size[is_known] = 0.0
-    drawn, probability = _draw(size, min(n, int((~is_known).sum())), seed)
+    labelled = {} if pilot is None else read_labels("pilot", pilot, id_key)
+    if n is None:
+        places = np.array([i for i, pair in enumerate(ranked.pairs) if pair in labelled], dtype=np.int64)
+        if len(places) < _FEWEST_OF_PILOT:
+            raise InvalidInputError(
+                Argument("pilot"),
+                f" has {len(places)} labels of documents that were retrieved within k, and `width` needs at least "
+                f"{_FEWEST_OF_PILOT}. Draw some with `plan_labels(..., n=50)`, have people label them, and pass these "
+                "labels.",
+            )
+        of_pilot = np.array([_gain(labelled[ranked.pairs[i]].grade, gain, is_precision) for i in places.tolist()])
+        most = check_number("width", width, "Give one such as 0.1.", above=0)
+        n = _labels_needed(ranked, f, size, places, of_pilot, most, confidence)
+    drawn, probability = _draw(size, min(check_count("n", n), int((~is_known).sum())), seed)
     questions = {} if evalset is None else dict(zip(as_evalset(evalset).ids, as_evalset(evalset).texts, strict=True))
     rows = []
     for place in drawn[np.argsort(-size[drawn], kind="stable")].tolist():
         query_id = ranked.queries[int(ranked.query[place])]
-        row: dict[str, Any] = {"label": None, "query_id": query_id, "question": questions.get(query_id)}
+        known_label = labelled.get(ranked.pairs[place])
+        label = None if known_label is None else known_label.grade
+        row: dict[str, Any] = {"label": label, "query_id": query_id, "question": questions.get(query_id)}
         row |= {"document": plain(ranked.documents[place]), "probability": float(probability[place])}
         rows.append(row | {"evidence": {"judge": said[ranked.pairs[place]].grade, "size": float(size[place])}})
     return rows
@@ -336,8 +362,74 @@ def _unsureness(f: FloatArray, known_f: FloatArray, known_y: FloatArray) -> Floa
     return np.array([spread[value] for value in f.tolist()])
 
 
+def _labels_needed(
+    ranked: _Ranked,
+    f: FloatArray,
+    size: FloatArray,
+    places: IntArray,
+    y: FloatArray,
+    width: float,
+    confidence: float,
+) -> int:
+    """Return how many labels make the interval of each difference, or of a single system, at most this wide.
+
+    The moments of what the judge leaves open are those of a pilot, by the judge's gain.
+    """
+    of_systems = ranked.weights
+    values = [of_systems[0]] if len(of_systems) == 1 else [w - of_systems[0] for w in of_systems[1:]]
+    controls = np.column_stack([f[places], np.ones(len(places))])
+    fitted, *_ = np.linalg.lstsq(controls, y, rcond=None)
+    residual = (y - controls @ fitted) * math.sqrt(len(y) / (len(y) - 2))
+    moments = np.empty((3, len(f)))
+    for power in (2, 3, 4):
+        overall = float((residual**power).mean())
+        for value in np.unique(f).tolist():
+            same = residual[f[places] == value]
+            moments[power - 2, f == value] = (float((same**power).sum()) + 2 * overall) / (len(same) + 2)
+    largest = max(float(f.max()), float(y.max()), 1.0)
+    further = largest, largest - float(y.mean()) if len(of_systems) == 1 else 0.0
+    few, enough = _FEWEST, int((size > 0).sum())
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        p = _probabilities(size, middle)
+        widths = [_planned_width(w, p, moments, further, confidence) / len(ranked.queries) for w in values]
+        few, enough = (few, middle) if max(widths) <= width else (middle, enough)
+    return enough
+
+
+def _planned_width(w: FloatArray, p: FloatArray, moments: FloatArray, further: Interval, confidence: float) -> float:
+    """Return the width that the interval of a sum has on average, if these are the moments of the residuals.
+
+    `further` is how much one more label may differ: where people and the judge agree on all others, and in any case.
+    """
+    from scipy.special import stdtrit
+
+    is_drawn = (p > 0) & (p < 1) & (w != 0)
+    p, w, (second, third, fourth) = p[is_drawn], w[is_drawn], moments[:, is_drawn]
+    noise = np.sqrt(1 - p) / p * w
+    squares = float((p * noise**2) @ second)
+    if not squares:
+        return 0.0
+    freedom = min(float(p.sum()) - 2, 3 * squares**2 / float((p * noise**4) @ fourth))
+    t = -float(stdtrit(max(freedom, 1), (1 - confidence) / 2))
+    skewness = float((p * noise**3 * (1 - 2 * p) / np.sqrt(1 - p)) @ third) / squares**1.5
+    of_one = float((p * noise**2).sum() / p.sum())
+    variance = max(squares, of_one * further[0] ** 2) + of_one * further[1] ** 2
+    return math.sqrt(variance) * (2 * t + abs(skewness) * (2 * t**2 + 1) / 6)
+
+
 def _draw(size: FloatArray, n: int, seed: int) -> tuple[IntArray, FloatArray]:
     """Draw n places with probabilities in proportion to size, at most 1."""
+    probability = _probabilities(size, n)
+    random = np.random.Generator(np.random.PCG64(seed))
+    order = random.permutation(np.flatnonzero(probability))
+    ends = np.cumsum(probability[order])
+    steps = np.floor(ends + random.random() + 1e-9)
+    return order[np.diff(np.append(0, steps)) > 0], probability
+
+
+def _probabilities(size: FloatArray, n: int) -> FloatArray:
+    """Return probabilities in proportion to size, at most 1, that add up to n."""
     probability = np.zeros(len(size))
     left = size > 0
     while left.any() and n > (taken := int((probability == 1).sum())):
@@ -346,11 +438,7 @@ def _draw(size: FloatArray, n: int, seed: int) -> tuple[IntArray, FloatArray]:
             break
         probability[over] = 1.0
         left &= ~over
-    random = np.random.Generator(np.random.PCG64(seed))
-    order = random.permutation(np.flatnonzero(probability))
-    ends = np.cumsum(probability[order])
-    steps = np.floor(ends + random.random() + 1e-9)
-    return order[np.diff(np.append(0, steps)) > 0], probability
+    return probability
 
 
 @dataclass(frozen=True, slots=True)
