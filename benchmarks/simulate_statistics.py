@@ -1,68 +1,72 @@
 """Do the intervals hold what they promise, and how often is nothing called something? Simulated queries, known truth.
 
-`python -m benchmarks.simulate_statistics` takes half an hour or more and writes the tables into docs/statistics.md;
-`--smoke` does everything once at a tiny size and writes nothing.
-`--labels HUMAN.qrels JUDGE.qrels` adds the table of estimates from few labels, whose pairs people and a
-model graded.
+`python -m benchmarks.simulate_statistics` takes up to an hour on two cores and writes the tables into
+docs/statistics.md; `--smoke` does everything once at a tiny size and writes nothing.
+`python -m benchmarks.simulated_estimates` has the tables of estimates from few labels, which need data of their own.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
+import hashlib
+import os
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.simulated_costs import costs_table
+from benchmarks.simulated_coverage import coverage_tables
 from benchmarks.simulated_dependence import dependence_tables
-from benchmarks.simulated_gate import gate_tables
-from benchmarks.simulated_labels import simulate_labels
+from benchmarks.simulated_gate import calibrated_table, gate_tables
 from benchmarks.simulated_large_samples import large_table, nearly_all_found
 from benchmarks.simulated_queries import DEPTH, KEYS, METRICS, Population, population
 from krag_eval import EvalSet, evaluate_ids
-from krag_eval._utils.arrays import FloatArray
 from krag_eval.analysis.comparison import ComparisonRow, Outcome, compare
-from krag_eval.statistics.bootstrap import mean_intervals
 from krag_eval.statistics.significance import resolvable_difference
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "statistics.md"
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "statistics.md"
 START, END = "<!-- simulated -->", "<!-- end of simulated -->"
-SHOWN = ("recall@10", "mrr@10", "ndcg@10")
-SEEDS = range(4)
+RENEW = "python -m benchmarks.simulate_statistics"
 
 
-def coverage(
-    values: FloatArray, truth: FloatArray, low: float, n: int, samples: int, rounds: int, rng: np.random.Generator
-) -> list[float]:
-    """How often the interval of each column's mean holds the true mean, over samples of n queries."""
-    held = [0] * values.shape[1]
-    for seed in SEEDS:
-        drawn = values[rng.integers(0, len(values), (n, samples // len(SEEDS)))]
-        for column in range(values.shape[1]):
-            # The samples stand side by side as columns and share the resamples; over the seeds that evens out.
-            bounds = np.full(drawn.shape[1], low), np.ones(drawn.shape[1])
-            lower, upper = mean_intervals(drawn[:, :, column], bounds, 0.95, rounds, seed)
-            held[column] += int(((lower <= truth[column]) & (truth[column] <= upper)).sum())
-    return [count / (samples // len(SEEDS) * len(SEEDS)) for count in held]
+def hash_of_code() -> str:
+    """Return a hash of what the tables rest on: krag_eval/statistics and the simulations, without comments.
+
+    It is that of the syntax trees without docstrings, written down in a way that no version of Python changes.
+    """
+    paths = sorted([*(ROOT / "krag_eval" / "statistics").glob("*.py"), *(ROOT / "benchmarks").glob("simulate*.py")])
+    apart = ("simulate_monitoring.py", "simulated_labels.py", "simulated_estimates.py")  # not on this page
+    digest = hashlib.sha256()
+    for path in paths:
+        if path.name not in apart:
+            tree = ast.parse(path.read_bytes())
+            digest.update(f"{path.relative_to(ROOT).as_posix()} {_written(tree)}\n".encode())
+    return digest.hexdigest()[:16]
 
 
-def coverage_table(populations: Sequence[Population], sizes: Sequence[int], samples: int, rounds: int) -> Iterator[str]:
-    """Coverage of the intervals of differences, then of means."""
-    places = [KEYS.index(key) for key in SHOWN]
-    yield f"| queries | of | {' | '.join(SHOWN)} |"
-    yield f"| --: | --- |{' --: |' * len(SHOWN)}"
-    for number, one in enumerate(populations):
-        base, other = one.values()[:, :, places]
-        columns = [(f"differences, {one.name}", other - base, -1.0)]
-        columns += [("means", base, 0.0)] if not number else []
-        for what, values, low in columns:
-            for n in sizes:
-                rng = np.random.default_rng(n)
-                shares = coverage(values, values.mean(axis=0), low, n, samples, rounds, rng)
-                yield f"| {n:,} | {what} | {' | '.join(f'{100 * share:.1f} %' for share in shares)} |"
+def _written(node: object) -> str:
+    """Return a syntax tree as text, without docstrings, places and what is empty."""
+    if isinstance(node, list):
+        kept = [one for one in node if not (isinstance(one, ast.Expr) and _is_text(one.value))]
+        return f"[{','.join(map(_written, kept))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = [f"{name}={_written(value)}" for name, value in ast.iter_fields(node) if value not in (None, [])]
+    return f"{type(node).__name__}({','.join(fields)})"
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def alarm_table(same: Population, sizes: Sequence[int], comparisons: int, rounds: int) -> Iterator[str]:
@@ -91,10 +95,10 @@ def power_table(better: Population, sizes: Sequence[int], comparisons: int, roun
     """What becomes of a real difference."""
     base, other = (values[:, KEYS.index("ndcg@10")] for values in better.values())
     yield (
-        "| queries | true difference of nDCG@10 | what so many queries can resolve | found better | unresolved | "
-        "no difference larger than 0.02 | worse |"
+        "| queries | comparisons | true difference of nDCG@10 | what so many queries can resolve | found better "
+        "| unresolved | no difference larger than 0.02 | worse |"
     )
-    yield "| --: | --: | --: | --: | --: | --: | --: |"
+    yield "| --: | --: | --: | --: | --: | --: | --: | --: |"
     for n in sizes:
         rng, outcomes = np.random.default_rng(n), Counter[Outcome]()
         for seed in range(comparisons):
@@ -104,7 +108,7 @@ def power_table(better: Population, sizes: Sequence[int], comparisons: int, roun
         shares = [f"{100 * outcomes[outcome] / comparisons:.1f} %" for outcome in wanted]
         of_all = resolvable_difference(other - base, 0.95) or 0.0
         resolvable = of_all * (len(base) / n) ** 0.5
-        yield f"| {n:,} | {(other - base).mean():.4f} | {resolvable:.4f} | {' | '.join(shares)} |"
+        yield f"| {n:,} | {comparisons:,} | {(other - base).mean():.4f} | {resolvable:.4f} | {' | '.join(shares)} |"
 
 
 def _compared(
@@ -127,45 +131,74 @@ def _compared(
     return comparison.rows, comparison.slices
 
 
-def tables(smoke: bool) -> Iterator[str]:
-    """The lines between the markers of the page."""
-    size, sizes, samples, rounds = (2_000, [10, 50], 40, 200) if smoke else (100_000, [], 4_000, 10_000)
-    sizes = sizes or [5, 10, 20, 30, 50, 100, 300, 1_000]
+def comparison_tables(smoke: bool) -> Iterator[str]:
+    """How often `compare` finds a difference where there is one, and where there is none."""
+    size, some, comparisons, rounds = (2_000, [30], 10, 200) if smoke else (100_000, [50, 200, 1_000], 200, 2_000)
+    yield "\nTwo systems that are equally good, seven metrics, four slices:\n"
+    yield from alarm_table(population("another ranking, no better", size, 0.0, 1.0), some, comparisons, rounds)
+    yield "\nA system that is a little better, nDCG@10 alone:\n"
+    yield from power_table(population("another ranking everywhere", size, 0.15, 1.0), some, comparisons, rounds)
+
+
+def interval_tables(smoke: bool) -> Iterator[str]:
+    """How often intervals hold the truth."""
+    size = 2_000 if smoke else 100_000
     better = population("another ranking everywhere", size, 0.15, 1.0)
     sparse = population("another ranking for one query in ten", size, 0.6, 0.1)
-    same = population("another ranking, no better", size, 0.0, 1.0)
-    yield f"Coverage of 95 % intervals over {samples:,} simulated samples a line (standard error 0.3 %):\n"
-    yield from coverage_table([better, sparse, same], sizes, samples, rounds)
+    yield "\nHow often 95 % intervals contain the truth, by the number of queries:\n"
+    yield from coverage_tables([better, sparse], smoke)
     large, of_large = 10_001, 4 if smoke else 500
-    yield f"\nCoverage of {of_large:,} samples of {large:,} queries, which are not resampled (standard error 1 %):\n"
-    ordinary = replace(better, name="ordinary queries")
+    yield f"\nThe same for {large:,} queries, which are not resampled:\n"
     rare = [nearly_all_found(better, share) for share in (0.01, 0.003)]
-    yield from large_table([ordinary, *rare], large, of_large)
-    comparisons = 10 if smoke else 400
-    some = [30] if smoke else [50, 200, 1_000]
-    yield "\nTwo systems that are equally good, seven metrics, four slices:\n"
-    yield from alarm_table(same, some, comparisons, rounds)
-    yield f"\nA system that is a little better, nDCG@10 alone, {comparisons:,} comparisons a line:\n"
-    yield from power_table(better, some, comparisons, rounds)
-    yield from dependence_tables(smoke)
-    yield from gate_tables(smoke)
+    yield from large_table([replace(better, name="ordinary queries"), *rare], large, of_large)
+
+
+def cost_tables(smoke: bool) -> Iterator[str]:
+    """What the promise of the gate costs."""
+    yield "\nQuestions for a PASS in 80 % where nothing is lost, with how many more or fewer than the gate needs:\n"
+    yield from costs_table(smoke)
+
+
+def calibration_tables(smoke: bool) -> Iterator[str]:
+    """What calibrated thresholds keep."""
+    yield "\n`calibrate` to a precision of 0.90:\n"
+    yield from calibrated_table(4 if smoke else 500)
+
+
+PARTS: tuple[Callable[[bool], Iterator[str]], ...] = (
+    gate_tables,
+    cost_tables,
+    interval_tables,
+    comparison_tables,
+    dependence_tables,
+    calibration_tables,
+)
+
+
+def _lines(part: Callable[[bool], Iterator[str]], smoke: bool) -> list[str]:
+    return list(part(smoke))
+
+
+def tables(smoke: bool) -> Iterator[str]:
+    """The lines between the markers of the page; the parts are computed in two processes."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    start, code = time.monotonic(), hash_of_code()  # as it is now: it may change in an hour
+    with ProcessPoolExecutor(2) as pool:
+        found = [line for lines in pool.map(partial(_lines, smoke=smoke), PARTS) for line in lines]
+    yield (
+        f"Simulated on {datetime.now(UTC):%Y-%m-%d} in {(time.monotonic() - start) / 60:.0f} minutes by "
+        f"`{RENEW}`; hash of the code: `{code}`."
+    )
+    yield from found
 
 
 def main() -> int:
     """Simulate, print, and write the tables into the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smoke", action="store_true", help="everything once, at a tiny size; writes no page")
-    parser.add_argument("--labels", nargs=2, type=Path, metavar="QRELS", help="grades of people, and of a model")
-    given = parser.parse_args()
-    smoke = given.smoke
-    lines = []
-    for line in tables(smoke):
-        print(line, flush=True)
-        lines.append(line)
-    if given.labels is None:
-        print("NOT SIMULATED: estimates from few labels. Pass --labels HUMAN.qrels JUDGE.qrels.", file=sys.stderr)
-    else:
-        print("\n".join(simulate_labels(given.labels[0], given.labels[1], 20 if smoke else 2000)), flush=True)
+    smoke = parser.parse_args().smoke
+    lines = list(tables(smoke))
+    print("\n".join(lines), flush=True)
     if not smoke:
         before, _, rest = PAGE.read_text(encoding="utf-8").partition(START)
         after = rest.partition(END)[2]

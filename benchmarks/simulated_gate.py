@@ -1,269 +1,280 @@
-"""How often the gate is wrong and how often it decides, and what calibrated thresholds keep: simulated, truth known.
+"""How often the gate passes what it must not, fails what it must not, and decides: enumerated or simulated.
 
-Alone: `python -m benchmarks.simulated_gate`; it takes about half an hour. `--smoke` does everything once.
+Alone: `python -m benchmarks.simulated_gate`; `--smoke` does everything once at a tiny size.
 """
 
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Iterator
-from functools import cache, partial
-from typing import Any
-from unittest import mock
+from functools import cache
 
 import numpy as np
+from scipy.stats import beta, binom
 
-from krag_eval import EvalSet, Policy, Run, RunRow, calibrate, check_gate, questions_needed
+from krag_eval import calibrate
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval.statistics.bootstrap import mean_intervals
-from krag_eval.statistics.decisions import change_interval, surely_missed
+from krag_eval.statistics.bounded_mean import BoundedMean
+from krag_eval.statistics.significance import holm
 
-DIFFERENT = 0.2
-"""The share of questions at which only one of the two systems finds the document, if neither is better."""
+TAIL = 0.025
+"""What a gate at the default confidence promises: P(PASS) of a forbidden drop, and P(FAIL) of a met policy."""
+
+_PAIR = np.array([-1.0, 0.0, 1.0])
 
 
 def gate_tables(smoke: bool = False) -> Iterator[str]:
-    """One table per claim: what was asked, and what was measured with its Monte Carlo error."""
-    times = 2 if smoke else 250
-    yield "\nThe gate, with `no_drop` for all questions and for each slice of 40 questions:\n"
-    yield from slices_table(times)
-    yield "\nThe gate with one requirement, `no_drop` of recall:\n"
-    yield from drop_table(times)
-    yield "\nThe gate with one requirement, `no_drop` of recall, on clusters, with and without `cluster`:\n"
-    yield from clusters_table(times)
-    yield "\nThe gate with one requirement, `recall@1 >= 0.8`:\n"
-    yield from absolute_table(times)
-    yield "\nA nightly gate with 6 requirements, 300 questions, two systems that are equally good:\n"
-    yield from nights_table(*((2, 20) if smoke else (200, 365)))
-    yield "\n`questions_needed(effect)` at power 0.8:\n"
-    yield from planned_table(2 * times)
-    yield "\n`calibrate` to a precision of 0.90:\n"
-    yield from calibrated_table(2 * times)
+    """One table per claim: what was asked, and what was measured, with its Monte Carlo error."""
+    yield "\nThe largest P(PASS) of a drop that is just forbidden, over all win and loss rates, enumerated:\n"
+    yield from enumerated_table([30] if smoke else [30, 57, 100, 200, 300, 500], 100 if smoke else 2_000)
+    yield "\nThe same for other shapes, and P(FAIL) where all questions and ten slices just keep what is allowed:\n"
+    yield from shapes_table([30] if smoke else [30, 100, 300, 1_000, 3_000], 20 if smoke else 4_000)
+    yield "\nThe same on clusters of 1 to about 45 questions, 10 on average, P(PASS) and P(FAIL) of one requirement:\n"
+    yield from clusters_table(20 if smoke else 4_000)
+    yield "\nQuestions as `BoundedMean.needed` plans them for a PASS in 80 % where nothing is lost:\n"
+    yield from planned_table(20 if smoke else 2_000)
+    yield "\nA nightly gate with 6 requirements on 300 questions, two systems that are equally good:\n"
+    yield from nights_table(*((2, 20) if smoke else (400, 365)))
 
 
-def share(count: int, times: int) -> str:
+def share(count: float, samples: int) -> str:
     """Return a share with its standard error, in percent."""
-    part = count / times
-    return f"{100 * part:.1f} ± {100 * max(part * (1 - part) / times, 0.25 / times**2) ** 0.5:.1f} %"
-
-
-def pair_of_hits(
-    drops: FloatArray, per_slice: int, rng: np.random.Generator, correlation: float = 0.0
-) -> tuple[BoolArray, BoolArray]:
-    """Return which gold documents two systems find, by slice; the second has lost `drops` on average.
-
-    The outcomes of two questions of a slice have this intra-class correlation: each question does as its slice does
-    with the probability sqrt(correlation), and else draws its own.
-    """
-    shape = (len(drops), per_slice)
-    drawn = rng.random((3, *shape))
-    if correlation:
-        drawn = np.where(rng.random(shape) < correlation**0.5, rng.random((3, len(drops), 1)), drawn)
-    before = drawn[0] < 0.7
-    lost, gained = (DIFFERENT + drops) / 2 / 0.7, np.maximum(DIFFERENT - drops, 0) / 2 / 0.3
-    lost = np.where(drops > DIFFERENT, drops / 0.7, lost)
-    after = np.where(before, drawn[1] >= lost[:, None], drawn[2] < gained[:, None])
-    return before.ravel(), after.ravel()
-
-
-def gate_status(before: BoolArray, after: BoolArray, per_slice: int, policy: dict[str, Any]) -> str:
-    """Return what the gate says of two systems that find these documents."""
-    questions, rows = _world(len(before), per_slice)
-    old, new = (
-        Run(name=name, rows={row[hit].query_id: row[hit] for row, hit in zip(rows, hits, strict=True)})
-        for name, hits in (("old", before.tolist()), ("new", after.tolist()))
-    )
-    with mock.patch("krag_eval.analysis.gate.change_interval", _interval):
-        return str(check_gate(questions, new, Policy.from_dict(policy), baseline=old).status)
+    part = count / samples
+    return f"{100 * part:.2f} ± {100 * max(part * (1 - part) / samples, 0.25 / samples**2) ** 0.5:.2f} %"
 
 
 @cache
-def _world(n: int, per_slice: int) -> tuple[EvalSet, list[tuple[RunRow, RunRow]]]:
-    """Return n questions, and for each of them a row without and one with its document."""
-    ids = [f"q{i}" for i in range(n)]
-    rows = [
-        (
-            RunRow.from_dict({"query_id": id_, "retrieved": [{"id": "x"}]}),
-            RunRow.from_dict({"query_id": id_, "retrieved": [{"id": "g"}]}),
-        )
-        for id_ in ids
-    ]
-    kinds = [f"s{i // per_slice}" for i in range(n)]
-    questions = [{"id": id_, "gold_chunk_ids": ["g"], "kind": kind} for id_, kind in zip(ids, kinds, strict=True)]
-    return EvalSet(questions), rows
+def pairs(wins: int, losses: int, n: int) -> BoundedMean:
+    """The differences of two systems that find a document or do not."""
+    return BoundedMean.of(_PAIR, times=np.array([losses, n - wins - losses, wins]), least=-1.0, most=1.0)
 
 
-_REMEMBERED: dict[tuple[bytes, float], tuple[float, float]] = {}
+def passing(n: int, allowed: float, wins: IntArray) -> IntArray:
+    """Return the most questions that may be lost, for ascending numbers of questions won; -1 if none may."""
+    found: list[int] = []
+    most = -1
+    for won in wins.tolist():
+        too_many = n - won + 1  # by the gate's monotony it is looked for by halving, upwards from the last one
+        step = 1 if found else too_many
+        while step and most < n - won:
+            at = min(most + step, too_many - 1)
+            if pairs(won, at, n).p_at_most(-allowed) <= TAIL:
+                most = at
+            else:
+                too_many = at
+            step = (too_many - most) // 2 if too_many - most > 1 else 0
+        found.append(min(most, n - won))
+    return np.array(found)
 
 
-def _interval(
-    differences: FloatArray, reach: float, tail: float, seed: int = 0, labels: IntArray | None = None
-) -> tuple[float, float]:
-    """Return what `change_interval` does; the order of the differences does not matter, so that few are new."""
-    if labels is not None:
-        return change_interval(differences, reach, tail, seed, labels)
-    key = np.sort(differences).tobytes(), tail
-    if key not in _REMEMBERED:
-        _REMEMBERED[key] = change_interval(differences, reach, tail, seed)
-    return _REMEMBERED[key]
+def share_passing(n: int, wins: IntArray, most_lost: IntArray, p_win: float, p_loss: float) -> float:
+    """The probability of a pass, over all samples that may be drawn with these numbers of questions won."""
+    lost = np.where(most_lost >= 0, binom.cdf(most_lost, n - wins, min(p_loss / (1 - p_win), 1.0)), 0.0)
+    return float(binom.pmf(wins, n, p_win) @ lost)
 
 
-def slices_policy(n_slices: int, allowed: float) -> dict[str, Any]:
-    """Return a policy that allows this drop over all questions and in each slice."""
-    one = {"no_drop": {"recall@1": allowed}}
-    return {"gate": one, "slices": {"kind": {f"s{i}": one for i in range(n_slices)}}} if n_slices else {"gate": one}
+def enumerated_table(sizes: list[int], rounds: int) -> Iterator[str]:
+    """The gate's bound beside the resampled interval by which the gate decided until 2026."""
+    yield "| questions | allowed drop | samples | asked | the gate | resampled |"
+    yield "| --: | --: | --- | --- | --: | --: |"
+    for n in sizes:
+        for allowed in (0.02, 0.05, 0.1, 0.3):
+            wins = np.arange(n + 1)
+            most_lost, resampled = passing(n, allowed, wins), _resampled_passes(n, allowed, rounds)
+            rates = [0.0, 0.0]
+            for p_win in np.linspace(0, (1 - allowed) / 2 - 1e-9, 60).tolist():
+                by_gate = share_passing(n, wins, most_lost, p_win, p_win + allowed)
+                by_loss = binom.pmf(wins[None, :], n - wins[:, None], min((p_win + allowed) / (1 - p_win), 1.0))
+                old = float(binom.pmf(wins, n, p_win) @ (by_loss * resampled).sum(axis=1))
+                rates = [max(rates[0], by_gate), max(rates[1], old)]
+            cells = " | ".join(f"{100 * rate:.2f} %" for rate in rates)
+            yield f"| {n} | {allowed:g} | all | at most 2.5 % | {cells} |"
 
 
-def outcomes(
-    drops: FloatArray, per_slice: int, policy: dict[str, Any], times: int, correlation: float = 0.0
-) -> Counter[str]:
-    """Count what the gate says of this many samples."""
-    rng = np.random.default_rng(20261122)
-    pairs = (pair_of_hits(drops, per_slice, rng, correlation) for _ in range(times))
-    return Counter(gate_status(*pair, per_slice, policy) for pair in pairs)
+def _resampled_passes(n: int, allowed: float, rounds: int) -> BoolArray:
+    """Return whether the resampled interval of each number of wins and losses lies above the allowed drop."""
+    passes = np.zeros((n + 1, n + 1), dtype=bool)
+    for won in range(n + 1):
+        expected = won + n * allowed  # lost where the drop is just what is allowed
+        spread = (2 * expected) ** 0.5
+        lost = np.arange(max(int(expected - 4 * spread - 12), 0), min(int(expected + spread), n - won) + 1)
+        if len(lost):
+            passes[won, : lost[0]] = True
+            place = np.arange(n)[:, None]
+            drawn = np.where(place < lost, -1.0, np.where(place < lost + won, 1.0, 0.0))
+            reach = np.ones(len(lost))
+            passes[won, lost] = mean_intervals(drawn, (-reach, reach), 1 - 2 * TAIL, rounds, 0)[0] >= -allowed - 1e-12
+    return passes
 
 
-def slices_table(times: int) -> Iterator[str]:
-    """What a gate with slices says."""
-    yield "| slices | true drop | allowed | asked | FAIL | PASS |"
+def shapes() -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Differences of single questions that are no mere wins and losses: their values, and how often each comes."""
+    steps = np.arange(101) / 100
+    skewed = np.diff(beta(0.3, 3.0).cdf(np.append(steps, 1.01)))
+    small = np.array([-0.02, 0.03])
+    ranks = 1 / np.arange(1, 11)
+    moves, times = np.unique(np.round(ranks[:, None] - ranks, 12), return_counts=True)
+    return {
+        "skewed: losses as beta(0.3, 3)": (-steps, skewed / skewed.sum()),
+        "rare losses: 1 % lose 1, others -0.02 or +0.03": (np.append(-1.0, small), np.array([0.01, 0.495, 0.495])),
+        "rare losses: 0.3 % lose 1, others +0.01": (np.array([-1.0, 0.01]), np.array([0.003, 0.997])),
+        "ceiling: 3 % lose 0.1, 0.5 or 1": (np.array([-1, -0.5, -0.1, 0.0]), np.array([0.01, 0.01, 0.01, 0.97])),
+        "tied: 80 % unchanged, others change ranks": (moves, 0.2 * times / 100 + 0.8 * (np.abs(moves) < 1e-9)),
+    }
+
+
+def shapes_table(sizes: list[int], samples: int) -> Iterator[str]:
+    """What the gate says of other shapes."""
+    yield "| differences | questions | samples | asked | PASS | FAIL |"
+    yield "| --- | --: | --- | --- | --: | --: |"
+    for name, (values, chances) in shapes().items():
+        truth = float(values @ chances)
+        for n in sizes:
+            rng, passed, failed = np.random.default_rng(n), 0, 0
+            of_family = max(samples // 4, 2)
+            for number in range(samples):
+                slices = rng.multinomial(n // 10, chances, 10)
+                whole = _of(values, slices.sum(axis=0))
+                passed += whole.p_at_most(truth) <= TAIL
+                if number < of_family:
+                    failed += _fails([whole, *(_of(values, times) for times in slices)], truth)
+            cells = f"{share(passed, samples)} | {share(failed, of_family)}"
+            yield f"| {name} | {n:,} | {samples:,} and {of_family:,} | both at most 2.5 % | {cells} |"
+
+
+def _of(values: FloatArray, times: IntArray) -> BoundedMean:
+    return BoundedMean.of(values, times=times, least=-1.0, most=1.0)
+
+
+def _fails(family: list[BoundedMean], bound: float) -> bool:
+    """Return whether a gate with these requirements fails; a mean far above the bound needs no computation."""
+    return min(holm([one.p_at_least(bound) if one.estimate < bound else 1.0 for one in family])) <= TAIL
+
+
+def clusters_table(samples: int) -> Iterator[str]:
+    """What the gate says of questions in clusters whose sizes differ."""
+    yield "| clusters | losses | samples | asked | PASS | FAIL |"
     yield "| --: | --- | --: | --- | --: | --: |"
-    cases = [(k, 0.0, allowed) for k in (5, 10, 20) for allowed in (0.02, 0.05, 0.1)]
-    cases += [(10, drop, allowed) for allowed in (0.05, 0.1) for drop in (allowed, 2 * allowed, 3 * allowed)]
-    for k, drop, allowed in cases:
-        drops = np.zeros(k)
-        drops[0] = drop
-        found = outcomes(drops, 40, slices_policy(k, allowed), times)
-        asked = "FAIL at most 5 %, PASS above 0" if drop <= allowed else "PASS seldom"
-        where = f"{drop:g} in one slice" if drop else "none"
-        row = f"{share(found['fail'], times)} | {share(found['pass'], times)}"
-        yield f"| {k} | {where} | {allowed:g} | {asked} | {row} |"
+    for n_clusters in (20, 50):
+        for name, heavy, by_size in (
+            ("10 % in each cluster", False, 0.0),
+            ("all in one of ten clusters", True, 0.0),
+            ("more in large clusters", False, 0.01),
+        ):
+            rng, passed, failed = np.random.default_rng(n_clusters), 0, 0
+            of_size, chance = np.arange(1, 46), 0.9 ** np.arange(45) / (0.9 ** np.arange(45)).sum()
+            rate = np.minimum(0.1 + by_size * (of_size - 10), 0.9).clip(0)
+            truth = -float(chance @ (of_size * rate)) / float(chance @ of_size)
+            for _ in range(samples):
+                sizes = rng.choice(of_size, n_clusters, p=chance)
+                lost = rng.binomial(sizes, rate[sizes - 1])
+                lost = np.where(rng.random(n_clusters) < rate[sizes - 1], sizes, 0) if heavy else lost
+                mean = BoundedMean.of(-lost.astype(np.float64), sizes.astype(np.float64), least=-1.0, most=1.0)
+                passed += mean.p_at_most(truth) <= TAIL
+                failed += mean.p_at_least(truth) <= TAIL
+            cells = f"{share(passed, samples)} | {share(failed, samples)}"
+            yield f"| {n_clusters} | {name} | {samples:,} | both at most 2.5 % | {cells} |"
 
 
-def drop_table(times: int) -> Iterator[str]:
-    """What a gate with one requirement says."""
-    yield "| questions | true drop | allowed | asked | FAIL | PASS |"
-    yield "| --: | --: | --: | --- | --: | --: |"
-    for n, drop, allowed in (
-        (50, 0.05, 0.02), (50, 0.02, 0.02), (50, 0.0, 0.02), (400, 0.02, 0.02), (400, 0.05, 0.02),
-        (3_000, 0.0, 0.02), (3_000, 0.01, 0.02), (3_000, 0.02, 0.02), (3_000, 0.05, 0.02),
-    ):  # fmt: skip
-        repeats = times if n < 1_000 else times // 2
-        found = outcomes(np.array([drop]), n, slices_policy(0, allowed), repeats)
-        asked = "FAIL at most 5 %" if drop <= allowed else "PASS at most 5 %"
-        row = f"{share(found['fail'], repeats)} | {share(found['pass'], repeats)}"
-        yield f"| {n:,} | {drop:g} | {allowed:g} | {asked} | {row} |"
+def planned_table(samples: int) -> Iterator[str]:
+    """How often as many questions as planned pass."""
+    yield "| differences | allowed drop | samples | planned | asked | reached |"
+    yield "| --- | --: | --- | --: | --: | --: |"
+    for differ in (0.02, 0.1, 0.2, 0.4):
+        for allowed in (0.05, 0.1):
+            pilot = BoundedMean(
+                _PAIR, np.ones(3), np.array([differ / 2, 1 - differ, differ / 2]), least=-1.0, most=1.0, n=1
+            )
+            n = round(pilot.needed(-allowed, TAIL, 0.8) or 0)
+            reached = power_of_pairs(n, allowed, differ)
+            row = f"all | {n:,} | 80 % | {100 * reached:.1f} %"
+            yield f"| {differ:.0%} of the questions won or lost | {allowed:g} | {row} |"
+    for name, (values, chances) in shapes().items():
+        truth, rng = float(values @ chances), np.random.default_rng(1)
+        n = round(
+            (BoundedMean(values, np.ones(len(values)), chances, -1.0, 1.0, 1).needed(truth - 0.05, TAIL, 0.8)) or 0
+        )
+        passed = sum(
+            _of(values, times).p_at_most(truth - 0.05) <= TAIL for times in rng.multinomial(n, chances, samples)
+        )
+        yield f"| {name} | 0.05 more than the mean | {samples:,} | {n:,} | 80 % | {share(passed, samples)} |"
 
 
-def clusters_table(times: int) -> Iterator[str]:
-    """What a gate says of questions that depend on each other, with and without `cluster`."""
-    yield "| clusters | correlation | true drop | allowed | asked | FAIL | PASS | FAIL without | PASS without |"
-    yield "| --- | --: | --: | --: | --- | --: | --: | --: | --: |"
-    for drop, allowed in ((0.0, 0.0), (0.02, 0.02), (0.0, 0.1)):
-        for correlation in (0.0, 0.1, 0.3, 0.5):
-            policy = slices_policy(0, allowed)
-            cells = []
-            for one in (policy | {"gate": policy["gate"] | {"cluster": "kind"}}, policy):
-                found = outcomes(np.full(20, drop), 10, one, times, correlation)
-                cells += [share(found["fail"], times), share(found["pass"], times)]
-            asked = "both at most 5 %" if drop == allowed else "FAIL at most 5 %"
-            yield f"| 20 of 10 | {correlation:g} | {drop:g} | {allowed:g} | {asked} | {' | '.join(cells)} |"
+def power_of_pairs(n: int, allowed: float, differ: float) -> float:
+    """Return P(PASS) where as many questions are won as lost."""
+    wins = _likely(n, differ / 2)
+    return share_passing(n, wins, passing(n, allowed, wins), differ / 2, differ / 2)
 
 
-def absolute_table(times: int) -> Iterator[str]:
-    """What a bound on a mean says."""
-    yield "| questions | true recall | asked | FAIL | PASS |"
-    yield "| --: | --: | --- | --: | --: |"
-    for n, truth in ((3, 0.95), (50, 0.79), (50, 0.8), (400, 0.79), (400, 0.8), (400, 0.85)):
-        rng = np.random.default_rng(20261122)
-        found: Counter[str] = Counter()
-        for _ in range(times):
-            hits = rng.random(n) < truth
-            found[gate_status(hits, hits, n, {"gate": {"require": ["recall@1 >= 0.8"]}})] += 1
-        asked = "FAIL at most 5 %" if truth >= 0.8 else "PASS at most 5 %"
-        yield f"| {n:,} | {truth:g} | {asked} | {share(found['fail'], times)} | {share(found['pass'], times)} |"
+def _likely(n: int, p: float) -> IntArray:
+    """Return the numbers of n that come with a probability of more than about 1e-9."""
+    return np.arange(max(int(binom.ppf(1e-9, n, p)), 0), min(int(binom.ppf(1 - 1e-9, n, p)), n) + 1)
 
 
 def nights_table(years: int, nights: int) -> Iterator[str]:
     """How many years, of so many nights, have a false alarm; 6 requirements a night, with differences of real sizes."""
-    yield "| questions of a night | error | asked | years with a false alarm | nights to find a drop of 0.10 |"
-    yield "| --- | --- | --: | --: | --: |"
-    n, rng = 300, np.random.default_rng(20261122)
+    yield (
+        "| questions of a night | policy | samples | asked | years with a false alarm | nights to find a drop of 0.10 |"
+    )
+    yield "| --- | --- | --- | --- | --: | --: |"
     for kind in ("the same", "fresh"):
-        for name, error in (("5 % every night", 0.05), (f"`nights = {nights}`", 0.05 / nights)):
-            alarms, waits = 0, list[int]()
-            for _ in range(years):
-                drawn = _nightly(kind, nights, n, rng, 0.0)
-                alarms += any(_alarm(night, error) for night in drawn)
-            for _ in range(max(years // 4, 2)):
-                drawn = _nightly(kind, nights, n, rng, 0.10)
-                waits.append(next((i for i, night in enumerate(drawn, 1) if _alarm(night, error)), nights))
-            asked = "at most 5 %" if error < 0.05 else "-"
-            yield f"| {kind} | {name} | {asked} | {share(alarms, years)} | {np.median(waits):.0f} |"
+        for shared in (1, nights):
+            rng, n_waits = np.random.default_rng(20261122), max(years // 4, 2)
+            alarms = sum(any(_alarms(kind, nights, rng, 0.0, shared)) for _ in range(years))
+            waits = [
+                next((i for i, alarm in enumerate(_alarms(kind, nights, rng, 0.10, shared), 1) if alarm), nights)
+                for _ in range(n_waits)
+            ]
+            asked = "at most 2.5 %" if shared > 1 else "-"
+            cells = f"{share(alarms, years)} | {np.median(waits):.0f}"
+            yield f"| {kind} | `nights = {shared}` | {years} and {n_waits} years | {asked} | {cells} |"
 
 
-def _nightly(kind: str, nights: int, n: int, rng: np.random.Generator, drop: float) -> Iterator[FloatArray]:
-    """Yield the differences of each night, shape (n, 6); of the same questions, 1 % of the outcomes change a night."""
-    chances = np.array([(DIFFERENT + drop) / 2, (DIFFERENT - drop) / 2])
-    fixed = rng.random((n, 6))
+_DIFFERENT, _NIGHTLY = 0.2, 300
+
+
+def _alarms(kind: str, nights: int, rng: np.random.Generator, drop: float, shared: int) -> Iterator[bool]:
+    """Yield whether each night fails; the first of the six has lost `drop`.
+
+    Of the same questions, 1 % of the outcomes change from night to night.
+    """
+    lost = np.full(6, _DIFFERENT / 2)
+    lost[0] += drop / 2
+    fixed = rng.random((_NIGHTLY, 6))
     for _ in range(nights):
-        drawn = rng.random((n, 6))
+        drawn = rng.random((_NIGHTLY, 6))
         if kind == "the same":
-            drawn = fixed = np.where(rng.random((n, 6)) < 0.01, drawn, fixed)
-        night = np.where(drawn < DIFFERENT / 2, -1.0, np.where(drawn < DIFFERENT, 1.0, 0.0))
-        first = drawn[:, 0]
-        night[:, 0] = np.where(first < chances[0], -1.0, np.where(first < chances.sum(), 1.0, 0.0))
-        yield night
+            drawn = fixed = np.where(rng.random((_NIGHTLY, 6)) < 0.01, drawn, fixed)
+        losses, changed = (drawn < lost).sum(axis=0).tolist(), (drawn < _DIFFERENT).sum(axis=0).tolist()
+        p_values = [_p_fail(one - gone, gone) for one, gone in zip(changed, losses, strict=True)]
+        yield min(holm(p_values)) * shared <= TAIL
 
 
-def _alarm(differences: FloatArray, error: float) -> bool:
-    """Return whether the gate, which allows no drop at all, fails: it computes just this."""
-    tests = [partial(_is_missed, column) for column in differences.T]
-    return bool(surely_missed(tests, 0.025, error))
+@cache
+def _p_fail(wins: int, losses: int) -> float:
+    return pairs(wins, losses, _NIGHTLY).p_at_least(0.0) if wins < losses else 1.0
 
 
-def _is_missed(column: FloatArray, tail: float) -> bool:
-    if column.mean() >= -1.5 * column.std() / len(column) ** 0.5:
-        return False  # far from any alarm; spares the resampling
-    return _interval(column, 1.0, tail)[1] < 0
-
-
-def planned_table(times: int) -> Iterator[str]:
-    """How often as many questions as planned find the difference."""
-    yield "| true difference | questions | asked | found |"
-    yield "| --: | --: | --: | --: |"
-    for drop in (0.2, 0.1, 0.05):
-        sd = (DIFFERENT - drop**2) ** 0.5
-        n = questions_needed(drop, sd=sd)
-        rng, found = np.random.default_rng(n), 0
-        for start in range(0, times, 50):
-            drawn = rng.random((n, min(50, times - start)))
-            differences = np.where(drawn < (DIFFERENT + drop) / 2, -1.0, np.where(drawn < DIFFERENT, 1.0, 0.0))
-            reach = np.ones(differences.shape[1])
-            found += int((mean_intervals(differences, (-reach, reach), 0.95, 10_000, start)[1] < 0).sum())
-        yield f"| {drop:g} | {n:,} | 80 % | {share(found, times)} |"
-
-
-def calibrated_table(times: int) -> Iterator[str]:
+def calibrated_table(samples: int) -> Iterator[str]:
     """How often a chosen threshold keeps its precision."""
-    yield "| pairs | asked | true precision at least 0.90, or none chosen | a threshold was chosen |"
-    yield "| --: | --: | --: | --: |"
+    yield "| pairs | samples | asked | true precision at least 0.90, or none chosen | a threshold was chosen |"
+    yield "| --: | --: | --: | --: | --: |"
     gold = [f"w{i}" for i in range(40)]
     texts = [" ".join(gold[:shared] + [f"x{i}" for i in range(40 - shared)]) for shared in range(41)]
-    similarities = np.arange(41) / 40
-    matching = 1 / (1 + np.exp(-14 * (similarities - 0.55)))
+    matching = 1 / (1 + np.exp(-14 * (np.arange(41) / 40 - 0.55)))
     truth = np.cumsum(matching[::-1])[::-1] / np.arange(41, 0, -1)
     for n in (30, 50, 100, 200, 400):
         rng, kept, chosen = np.random.default_rng(n), 0, 0
-        for _ in range(times):
+        for _ in range(samples):
             drawn = rng.integers(0, 41, n)
             labels = rng.random(n) < matching[drawn]
             labels[0] |= not labels.any()
-            pairs = [(texts[40], texts[i], bool(label)) for i, label in zip(drawn, labels, strict=True)]
-            threshold = calibrate(pairs, precision=0.90).threshold
+            rows = [(texts[40], texts[i], bool(label)) for i, label in zip(drawn, labels, strict=True)]
+            threshold = calibrate(rows, precision=0.90).threshold
             chosen += threshold is not None
-            kept += threshold is None or truth[round(threshold * 40)] >= 0.90
-        yield f"| {n} | 95 % | {share(int(kept), times)} | {share(chosen, times)} |"
+            kept += threshold is None or bool(truth[round(threshold * 40)] >= 0.90)
+        yield f"| {n} | {samples:,} | 95 % | {share(kept, samples)} | {share(chosen, samples)} |"
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ def nearly_all_found(base: Population, missed: float) -> Population:
 
 def large_table(populations: Sequence[Population], n: int, samples: int) -> Iterator[str]:
     """Coverage of the intervals of samples that are too large to be resampled, with the misses on either side."""
-    yield "| value | of | holds the truth | lies above it | lies below it |"
-    yield "| --- | --- | --: | --: | --: |"
+    yield "| value | of | samples | holds the truth | lies above it | lies below it |"
+    yield "| --- | --- | --: | --: | --: | --: |"
     for one in populations:
         result = scored(one.gold, one.rankings[0])
         truth, below, above = result.to_dict(), Counter[str](), Counter[str]()
@@ -55,4 +55,4 @@ def large_table(populations: Sequence[Population], n: int, samples: int) -> Iter
                 above[key] += (truth[key] or 0) > high
         for key in SHOWN:
             shares = [1 - (below[key] + above[key]) / samples, below[key] / samples, above[key] / samples]
-            yield f"| {key} | {one.name} | {' | '.join(f'{100 * share:.1f} %' for share in shares)} |"
+            yield f"| {key} | {one.name} | {samples:,} | {' | '.join(f'{100 * share:.1f} %' for share in shares)} |"

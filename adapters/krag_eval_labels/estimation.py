@@ -50,7 +50,10 @@ METRICS = ("precision", "dcg")
 _Pair = tuple[str, LabelKey]
 # With fewer labels than this, the weight of the judge is not chosen but 1.
 _FEWEST = 8
+_FEWEST_OF_PILOT = 20
 _ROUNDS = 2000
+# With more questions than this, what they may not have shown rarely widens an interval.
+_MANY_QUERIES = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,7 +248,7 @@ def estimate(
     y = np.array([_gain(label.grade, gain, is_precision) for label in labels])
     p = np.array([label.probability for label in labels], dtype=np.float64)
     sample = _Sample(ranked.query, len(ranked.queries), f, places, y, p)
-    notes = sample.check(len(ranked.pairs))
+    notes = sample.check(len(ranked.pairs), confidence)
     names, weights = ranked.names, ranked.weights
     return Estimation(
         metric=f"{metric if isinstance(metric, str) else 'weighted'}@{ranked.k}",
@@ -268,12 +271,15 @@ def plan_labels(
     runs: object,
     *,
     judge: object,
-    n: int,
+    n: int | None = None,
+    width: float | None = None,
+    pilot: object = None,
     metric: str | Sequence[float] = "precision",
     k: int = 10,
     gain: str = "exponential",
     precision_denominator: str = "retrieved",
     evalset: object = None,
+    confidence: float = 0.95,
     id_key: IdKey | None = None,
     id_map: IdMap = None,
     seed: int = 0,
@@ -288,12 +294,17 @@ def plan_labels(
     Args:
         runs: As for `estimate`.
         judge: As for `estimate`.
-        n: How many documents.
+        n: How many documents; or give `width` and `pilot`.
+        width: How wide the `sampling_interval` of the widest difference may be, or of a single system: as many
+            documents are drawn as that takes.
+        pilot: Labels of people for a first sample, as `estimate` takes them: they show how far the judge is off.
+            Documents of the pilot that are drawn have their labels already.
         metric: As for `estimate`.
         k: As for `estimate`.
         gain: As for `estimate`.
         precision_denominator: As for `estimate`.
         evalset: A set whose graded documents are known and not drawn; it also gives the texts of the questions.
+        confidence: Of the interval whose width is given.
         id_key: As for `estimate`.
         id_map: As for `estimate`.
         seed: Of the draw.
@@ -307,8 +318,10 @@ def plan_labels(
     Source: probability proportional to the residual's standard deviation is optimal (Särndal, Swensson & Wretman 1992,
     12.2); systematic sampling from a random order draws exactly n (ibid., 3.6.2).
     """
-    check_count("n", n)
+    if (n is None) == (width is None):
+        raise InvalidInputError("Give either `n`, how many documents, or `width`, how wide the interval may be.")
     check_count("seed", seed, least=0)
+    check_number("confidence", confidence, "Give one such as 0.95.", above=0, below=1)
     read = reader_of_labelled(id_key, id_map)
     ranked = _Ranked.of(runs, metric, k, precision_denominator, read)
     said, is_precision = read_labels("judge", judge, read), metric == "precision"
@@ -318,12 +331,27 @@ def plan_labels(
     y = np.array([_gain(known[pair].grade, gain, is_precision) for pair in ranked.pairs if pair in known])
     size = ranked.sizes() * _unsureness(f, f[is_known], y)
     size[is_known] = 0.0
-    drawn, probability = _draw(size, min(n, int((~is_known).sum())), seed)
+    labelled = {} if pilot is None else read_labels("pilot", pilot, read)
+    if n is None:
+        places = np.array([i for i, pair in enumerate(ranked.pairs) if pair in labelled], dtype=np.int64)
+        if len(places) < _FEWEST_OF_PILOT:
+            raise InvalidInputError(
+                Argument("pilot"),
+                f" has {len(places)} labels of documents that were retrieved within k, and `width` needs at least "
+                f"{_FEWEST_OF_PILOT}. Draw some with `plan_labels(..., n=50)`, have people label them, and pass these "
+                "labels.",
+            )
+        of_pilot = np.array([_gain(labelled[ranked.pairs[i]].grade, gain, is_precision) for i in places.tolist()])
+        most = check_number("width", width, "Give one such as 0.1.", above=0)
+        n = _labels_needed(ranked, f, size, places, of_pilot, most, confidence)
+    drawn, probability = _draw(size, min(check_count("n", n), int((~is_known).sum())), seed)
     questions = {} if evalset is None else dict(zip(as_evalset(evalset).ids, as_evalset(evalset).texts, strict=True))
     rows = []
     for place in drawn[np.argsort(-size[drawn], kind="stable")].tolist():
         query_id = ranked.queries[int(ranked.query[place])]
-        row: dict[str, Any] = {"label": None, "query_id": query_id, "question": questions.get(query_id)}
+        known_label = labelled.get(ranked.pairs[place])
+        label = None if known_label is None else known_label.grade
+        row: dict[str, Any] = {"label": label, "query_id": query_id, "question": questions.get(query_id)}
         row |= {"document": plain(ranked.documents[place]), "probability": float(probability[place])}
         rows.append(row | {"evidence": {"judge": said[ranked.pairs[place]].grade, "size": float(size[place])}})
     return rows
@@ -343,8 +371,74 @@ def _unsureness(f: FloatArray, known_f: FloatArray, known_y: FloatArray) -> Floa
     return np.array([spread[value] for value in f.tolist()])
 
 
+def _labels_needed(
+    ranked: _Ranked,
+    f: FloatArray,
+    size: FloatArray,
+    places: IntArray,
+    y: FloatArray,
+    width: float,
+    confidence: float,
+) -> int:
+    """Return how many labels make the interval of each difference, or of a single system, at most this wide.
+
+    The moments of what the judge leaves open are those of a pilot, by the judge's gain.
+    """
+    of_systems = ranked.weights
+    values = [of_systems[0]] if len(of_systems) == 1 else [w - of_systems[0] for w in of_systems[1:]]
+    controls = np.column_stack([f[places], np.ones(len(places))])
+    fitted, *_ = np.linalg.lstsq(controls, y, rcond=None)
+    residual = (y - controls @ fitted) * math.sqrt(len(y) / (len(y) - 2))
+    moments = np.empty((3, len(f)))
+    for power in (2, 3, 4):
+        overall = float((residual**power).mean())
+        for value in np.unique(f).tolist():
+            same = residual[f[places] == value]
+            moments[power - 2, f == value] = (float((same**power).sum()) + 2 * overall) / (len(same) + 2)
+    largest = max(float(f.max()), float(y.max()), 1.0)
+    further = largest, largest - float(y.mean()) if len(of_systems) == 1 else 0.0
+    few, enough = _FEWEST, int((size > 0).sum())
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        p = _probabilities(size, middle)
+        widths = [_planned_width(w, p, moments, further, confidence) / len(ranked.queries) for w in values]
+        few, enough = (few, middle) if max(widths) <= width else (middle, enough)
+    return enough
+
+
+def _planned_width(w: FloatArray, p: FloatArray, moments: FloatArray, further: Interval, confidence: float) -> float:
+    """Return the width that the interval of a sum has on average, if these are the moments of the residuals.
+
+    `further` is how much one more label may differ: where people and the judge agree on all others, and in any case.
+    """
+    from scipy.special import stdtrit
+
+    is_drawn = (p > 0) & (p < 1) & (w != 0)
+    p, w, (second, third, fourth) = p[is_drawn], w[is_drawn], moments[:, is_drawn]
+    noise = np.sqrt(1 - p) / p * w
+    squares = float((p * noise**2) @ second)
+    if not squares:
+        return 0.0
+    freedom = min(float(p.sum()) - 2, 3 * squares**2 / float((p * noise**4) @ fourth))
+    t = -float(stdtrit(max(freedom, 1), (1 - confidence) / 2))
+    skewness = float((p * noise**3 * (1 - 2 * p) / np.sqrt(1 - p)) @ third) / squares**1.5
+    of_one = float((p * noise**2).sum() / p.sum())
+    variance = max(squares, of_one * further[0] ** 2) + of_one * further[1] ** 2
+    return math.sqrt(variance) * (2 * t + abs(skewness) * (2 * t**2 + 1) / 6)
+
+
 def _draw(size: FloatArray, n: int, seed: int) -> tuple[IntArray, FloatArray]:
     """Draw n places with probabilities in proportion to size, at most 1."""
+    probability = _probabilities(size, n)
+    random = np.random.Generator(np.random.PCG64(seed))
+    order = random.permutation(np.flatnonzero(probability))
+    ends = np.cumsum(probability[order])
+    steps = np.floor(ends + random.random() + 1e-9)
+    return order[np.diff(np.append(0, steps)) > 0], probability
+
+
+def _probabilities(size: FloatArray, n: int) -> FloatArray:
+    """Return probabilities in proportion to size, at most 1, that add up to n."""
     probability = np.zeros(len(size))
     left = size > 0
     while left.any() and n > (taken := int((probability == 1).sum())):
@@ -353,11 +447,7 @@ def _draw(size: FloatArray, n: int, seed: int) -> tuple[IntArray, FloatArray]:
             break
         probability[over] = 1.0
         left &= ~over
-    random = np.random.Generator(np.random.PCG64(seed))
-    order = random.permutation(np.flatnonzero(probability))
-    ends = np.cumsum(probability[order])
-    steps = np.floor(ends + random.random() + 1e-9)
-    return order[np.diff(np.append(0, steps)) > 0], probability
+    return probability
 
 
 @dataclass(frozen=True, slots=True)
@@ -550,7 +640,7 @@ class _Sample:
     y: FloatArray
     p: FloatArray
 
-    def check(self, n_pairs: int) -> list[str]:
+    def check(self, n_pairs: int, confidence: float) -> list[str]:
         """Warn of probabilities that cannot be right, and return notes."""
         expected, spread = float((1 / self.p).sum()), math.sqrt(float(((1 - self.p) / self.p**2).sum()))
         if abs(expected - n_pairs) > 5 * spread + 0.05 * n_pairs:
@@ -563,6 +653,12 @@ class _Sample:
             notes.append("people agree with the judge on every label: the intervals allow for one that was not drawn")
         if self.n_queries == 1:
             notes.append("one question tells nothing about others: the intervals are for this question")
+        elif self.n_queries < _MANY_QUERIES:
+            unseen = _unseen_share(self.n_queries, confidence)
+            notes.append(
+                f"{self.n_queries} questions do not show all others: the intervals of single systems for all such "
+                f"questions are wider, in case up to {unseen:.0%} of them are as bad or as good as can be"
+            )
         return notes
 
     def estimate(self, name: str, w: FloatArray, confidence: float) -> Estimate:
@@ -595,17 +691,30 @@ class _Sample:
             unknown = w[self._unlabelled()]
             variance = float((noise[is_used] ** 2).mean() if m else (unknown**2).sum()) * largest**2
             savings = 1.0
+        is_system = not (w < 0).any()
+        if is_system and m:  # as if one more label had been drawn, of the largest gain: what is rare may be missing
+            variance += (
+                float((noise[is_used] ** 2).mean()) * (largest - float(np.average(self.y, weights=noise**2))) ** 2
+            )
         error = math.sqrt(variance) / self.n_queries
-        reach = -float(stdtrit(max(m - n_fitted, 1), (1 - confidence) / 2)) * error if error else 0.0
+        reach = _reach(noise * residual / np.maximum(1 - leverage, 1 / len(f)), self.p, m - n_fitted, confidence)
+        below, above = (one * error for one in reach)
         # No gain is below 0, or above the largest that anybody gave.
         ends = [np.bincount(self.query, largest * one, self.n_queries) for one in (np.minimum(w, 0), np.maximum(w, 0))]
-        at = np.clip([value - reach, value + reach], ends[0].mean(), ends[1].mean()).tolist()
+        at = np.clip([value - below, value + above], ends[0].mean(), ends[1].mean()).tolist()
         interval = None
         if self.n_queries > 1:
-            spread = max(float(by_query.std(ddof=1)) / math.sqrt(self.n_queries), error)
-            far = -float(stdtrit(self.n_queries - 1, (1 - confidence) / 2)) * spread
-            lowest, highest = np.clip([value - far, value + far], ends[0].min(), ends[1].max()).tolist()
-            interval = lowest, highest
+            n, tail = self.n_queries, (1 - confidence) / 2
+            spread = max(float(by_query.std(ddof=1)) / math.sqrt(n), error)
+            far = -float(stdtrit(n - 1, tail)) * math.sqrt(n / (n - 1)) * spread
+            low, high = value - far, value + far
+            lowest, highest = float(ends[0].min()), float(ends[1].max())
+            if is_system:  # questions that were not seen may have the least or the largest value
+                unseen = _unseen_share(n, confidence)
+                low = min(low, value * (1 - unseen))
+                high = max(high, value * (1 - unseen) + highest * unseen)
+            low, high = np.clip([low, high], lowest, highest).tolist()
+            interval = low, high
         return Estimate(
             name=name,
             value=value,
@@ -623,6 +732,39 @@ class _Sample:
         unlabelled = np.ones(len(self.f), dtype=bool)
         unlabelled[self.places] = False
         return unlabelled
+
+
+def _unseen_share(n: int, confidence: float) -> float:
+    """Return the share of all questions of which n drawn ones show none once in 2 / (1 - confidence) times."""
+    return float(1 - ((1 - confidence) / 2) ** (1 / n))
+
+
+def _reach(terms: FloatArray, p: FloatArray, freedom: int, confidence: float) -> Interval:
+    """Return how many standard errors an interval of a sum over a sample reaches down, and up.
+
+    Student's t with the degrees of freedom that a variance of such terms has: few of them where few terms are large.
+    The side to which the sum is skewed is longer, because a sample that lacks the rare large terms also varies less.
+
+    Args:
+        terms: What each label adds to the standard error, shape (m,).
+        p: The probability of each label, shape (m,).
+        freedom: The most degrees of freedom: labels minus what was fitted.
+        confidence: Between 0 and 1.
+
+    Source: Satterthwaite (1946), Biometrics Bulletin 2(6), for the degrees of freedom; Johnson (1978), JASA 73(363),
+    for the skewness.
+    """
+    from scipy.special import stdtrit
+
+    squares, tail = float((terms**2).sum()), (1 - confidence) / 2
+    if not squares:
+        t = -float(stdtrit(max(freedom, 1), tail))
+        return t, t
+    of_terms = 3 * squares**2 / float((terms**4).sum())
+    t = -float(stdtrit(max(min(freedom, of_terms), 1), tail))
+    skewness = float((terms**3 * (1 - 2 * p) / np.sqrt(np.maximum(1 - p, 1e-12))).sum()) / squares**1.5
+    shift = skewness * (2 * t**2 + 1) / 6
+    return t - min(shift, 0.0), t + max(shift, 0.0)
 
 
 def label_agreement(

@@ -174,6 +174,77 @@ def test_the_queue_begins_with_what_shrinks_the_interval_most() -> None:
     assert sum(row["probability"] for row in plan_labels(runs, judge=judge, n=50)) < 50
 
 
+@pytest.mark.parametrize("settings", SETTINGS[:2])
+def test_as_many_labels_as_planned_make_the_interval_as_wide_as_asked(settings: dict[str, Any]) -> None:
+    runs, judge, people = population()
+    pilot = filled_in(plan_labels(runs, judge=judge, n=60, seed=99, **settings), people)
+    for share in (0.3, 0.6):
+        goals = [_width(runs, judge, people, {"n": int(share * 450), "seed": seed} | settings) for seed in range(5)]
+        goal = float(np.mean(goals))
+        rows = plan_labels(runs, judge=judge, width=goal, pilot=pilot, seed=1, **settings)
+        assert len(rows) == pytest.approx(share * 450, rel=0.3)
+        reached = [
+            _width(runs, judge, people, {"width": goal, "pilot": pilot, "seed": seed} | settings) for seed in range(5)
+        ]
+        assert np.mean(reached) == pytest.approx(goal, rel=0.2)
+    known = {(row["query_id"], row["document"]["id"]): row["label"] for row in pilot}
+    for row in rows:
+        assert row["label"] == known.get((row["query_id"], row["document"]["id"]))
+    assert any(row["label"] is not None for row in rows)
+
+
+def _width(runs: dict[str, Run], judge: Labels, people: Labels, plan: dict[str, Any]) -> float:
+    rows = filled_in(plan_labels(runs, judge=judge, **plan), people)
+    settings = {name: plan[name] for name in ("metric", "k")}
+    low, high = estimate(runs, judge=judge, people=rows, **settings).differences[0].sampling_interval
+    return high - low
+
+
+def test_a_width_needs_a_pilot_and_a_wide_one_needs_few_labels() -> None:
+    runs, judge, people = population()
+    for settings in ({}, {"n": 5, "width": 0.1}):
+        with pytest.raises(InvalidInputError, match="either `n`, how many documents, or `width`"):
+            plan_labels(runs, judge=judge, **settings)
+    with pytest.raises(InvalidInputError, match=r"`pilot` has 0 labels .* at least 20"):
+        plan_labels(runs, judge=judge, width=0.1)
+    with pytest.raises(InvalidInputError, match="`width` must be a number above 0"):
+        plan_labels(runs, judge=judge, width=0, pilot=everything(people, 1))
+    of_one = {"one": runs["one"]}
+    n_labels = [len(plan_labels(of_one, judge=judge, width=w, pilot=everything(people, 1))) for w in (0.02, 0.1, 5)]
+    assert n_labels == sorted(n_labels, reverse=True)
+    assert n_labels[-1] == 9
+
+
+def test_the_interval_for_all_questions_allows_for_what_few_do_not_show() -> None:
+    """Ten of eleven topics have 1 and one has 0.2: the topic with 0.2 is missing in a third of such samples."""
+    few = runs_of({"one": {str(q): [f"d{i}" for i in range(5)] for q in range(11)}})
+    people = {str(q): {f"d{i}": 1.0 for i in range(5)} for q in range(11)}
+    result = estimate(few, judge=people, people=people, probability=1, k=5)
+    assert result.systems[0].interval == pytest.approx((1 - (1 - 0.025 ** (1 / 11)), 1.0))
+    assert "11 questions do not show all others" in repr(result)
+    assert "in case up to 28% of them are as bad or as good as can be" in result.notes[0]
+    many = {str(q): people["0"] for q in range(50)}
+    whole = estimate(
+        runs_of({"one": {q: list(row) for q, row in many.items()}}), judge=many, people=many, probability=1
+    )
+    assert whole.notes == ()
+
+
+def test_rare_large_gains_make_the_interval_longer_on_their_side() -> None:
+    ids = {str(q): [f"d{i}" for i in range(20)] for q in range(11)}
+    random = np.random.default_rng(0)
+    people = {q: {d: float(random.choice([0, 1, 4], p=[0.6, 0.35, 0.05])) for d in row} for q, row in ids.items()}
+    judge = {q: dict.fromkeys(row, 1.0) for q, row in ids.items()}
+    run = runs_of({"one": ids})
+    below, above = [], []
+    for seed in range(8):
+        rows = filled_in(plan_labels(run, judge=judge, n=60, metric="dcg", k=20, seed=seed), people)
+        row = estimate(run, judge=judge, people=rows, metric="dcg", k=20).systems[0]
+        below.append(row.value - row.sampling_interval[0])
+        above.append(row.sampling_interval[1] - row.value)
+    assert np.mean(above) > 1.2 * np.mean(below)
+
+
 def test_judged_contexts_write_labels_that_estimate_reads(tmp_path: Path) -> None:
     def judge(prompt: str) -> str:
         return json.dumps({"reason": "so", "useful": "three" in prompt.partition("PASSAGE")[2]})
@@ -264,6 +335,10 @@ def test_all_ties_are_a_difference_of_0_beside_values_that_few_labels_leave_open
     assert 0 <= first.interval[0] <= first.interval[1] <= 1
     assert result.notes == (
         "people agree with the judge on every label: the intervals allow for one that was not drawn",
+        (
+            "2 questions do not show all others: the intervals of single systems for all such questions are wider, in "
+            "case up to 84% of them are as bad or as good as can be"
+        ),
     )
     one = estimate(runs_of({"one": {"q": ["a"]}}), judge=JUDGE, people=PEOPLE, k=1, probability=1)
     assert repr(one).startswith("precision@1 of 1 question: people labelled 1 of 1\n")
