@@ -188,6 +188,7 @@ def test_as_many_labels_as_planned_make_the_interval_as_wide_as_asked(settings: 
         ]
         assert np.mean(reached) == pytest.approx(goal, rel=0.2)
     known = {(row["query_id"], row["document"]["id"]): row["label"] for row in pilot}
+    rows = plan_labels(runs, judge=judge, width=0.05, pilot=pilot, seed=2, **settings)
     for row in rows:
         assert row["label"] == known.get((row["query_id"], row["document"]["id"]))
     assert any(row["label"] is not None for row in rows)
@@ -202,7 +203,7 @@ def _width(runs: dict[str, Run], judge: Labels, people: Labels, plan: dict[str, 
 
 def test_a_width_needs_a_pilot_and_a_wide_one_needs_few_labels() -> None:
     runs, judge, people = population()
-    for settings in ({}, {"n": 5, "width": 0.1}):
+    for settings in (dict[str, Any](), {"n": 5, "width": 0.1}):
         with pytest.raises(InvalidInputError, match="either `n`, how many documents, or `width`"):
             plan_labels(runs, judge=judge, **settings)
     with pytest.raises(InvalidInputError, match=r"`pilot` has 0 labels .* at least 20"):
