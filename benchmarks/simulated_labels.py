@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from krag_eval import read_evalset
-from krag_eval_labels.estimation import _draw, _gain, _Ranked, _Sample, read_labels
+from krag_eval_labels.estimation import _draw, _gain, _Ranked, _Sample, read_labels, reader_of_labelled
 
 _NOISE = (3.0, 6.0)
 _K = 20
@@ -34,7 +34,7 @@ def simulate_labels(human: Path, judge: Path, draws: int = 2000, seed: int = 7) 
         "metric     labels of  drawn    held   truth   judge alone   labels without the judge: centred, uncentred",
     ]
     for metric in ("precision", "dcg"):
-        ranked = _Ranked.of(runs, metric, _K, "k", None)
+        ranked = _Ranked.of(runs, metric, _K, "k", reader_of_labelled(None, None))
         f, y = (
             np.array([_gain(labels[pair].grade, "exponential", metric == "precision") for pair in ranked.pairs])
             for labels in (model, people)

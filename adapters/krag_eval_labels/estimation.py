@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import NormalDist
 from typing import Any
@@ -31,6 +31,7 @@ from krag_eval.toolkit import (
     describe_type,
     errors_at,
     gold_first,
+    make_settings,
     need_scipy,
     number_of,
     one_line,
@@ -44,6 +45,8 @@ from krag_eval_labels.files import LabelKey, as_label, label_key
 from krag_eval_labels.report import plain
 
 Interval = tuple[float, float]
+IdMap = str | Callable[[str], str] | None
+Reader = Callable[[object], tuple[Document, LabelKey]]
 METRICS = ("precision", "dcg")
 _Pair = tuple[str, LabelKey]
 # With fewer labels than this, the weight of the judge is not chosen but 1.
@@ -184,6 +187,7 @@ def estimate(
     probability: float | None = None,
     confidence: float = 0.95,
     id_key: IdKey | None = None,
+    id_map: IdMap = None,
     seed: int = 0,
 ) -> Estimation:
     """Estimate a metric of systems, and their differences, from a judge's labels and a sample of people's.
@@ -211,6 +215,7 @@ def estimate(
         probability: The probability of labels that have none of their own.
         confidence: Between 0 and 1.
         id_key: Read ids from the metadata under this key.
+        id_map: Compare ids as a function or a name such as `"basename"` writes them, as in `evaluate`.
         seed: For the intervals of the agreement, which are resampled.
 
     Returns:
@@ -228,13 +233,14 @@ def estimate(
     check_number("confidence", confidence, "Give one such as 0.95.", above=0, below=1)
     check_count("seed", seed, least=0)
     one_of("gain", gain, ("exponential", "linear"))
-    ranked = _Ranked.of(runs, metric, k, precision_denominator, id_key)
+    read = reader_of_labelled(id_key, id_map)
+    ranked = _Ranked.of(runs, metric, k, precision_denominator, read)
     is_precision = metric == "precision"
-    said, heard = read_labels("judge", judge, id_key), read_labels("people", people, id_key)
+    said, heard = read_labels("judge", judge, read), read_labels("people", people, read)
     known = (
         {}
         if evalset is None
-        else {pair: replace(label, probability=1.0) for pair, label in read_labels("evalset", evalset, id_key).items()}
+        else {pair: replace(label, probability=1.0) for pair, label in read_labels("evalset", evalset, read).items()}
     )
     heard = known | {pair: label.with_probability(probability) for pair, label in heard.items()}
     f = np.array([_gain(said[pair].grade, gain, is_precision) for pair in ranked.judged_by(said)])
@@ -282,6 +288,7 @@ def plan_labels(
     evalset: object = None,
     confidence: float = 0.95,
     id_key: IdKey | None = None,
+    id_map: IdMap = None,
     seed: int = 0,
 ) -> list[dict[str, Any]]:
     """Draw the documents that people should label next, those that shrink the interval of `estimate` most first.
@@ -306,6 +313,7 @@ def plan_labels(
         evalset: A set whose graded documents are known and not drawn; it also gives the texts of the questions.
         confidence: Of the interval whose width is given.
         id_key: As for `estimate`.
+        id_map: As for `estimate`.
         seed: Of the draw.
 
     Returns:
@@ -321,15 +329,16 @@ def plan_labels(
         raise InvalidInputError("Give either `n`, how many documents, or `width`, how wide the interval may be.")
     check_count("seed", seed, least=0)
     check_number("confidence", confidence, "Give one such as 0.95.", above=0, below=1)
-    ranked = _Ranked.of(runs, metric, k, precision_denominator, id_key)
-    said, is_precision = read_labels("judge", judge, id_key), metric == "precision"
-    known = {} if evalset is None else read_labels("evalset", evalset, id_key)
+    read = reader_of_labelled(id_key, id_map)
+    ranked = _Ranked.of(runs, metric, k, precision_denominator, read)
+    said, is_precision = read_labels("judge", judge, read), metric == "precision"
+    known = {} if evalset is None else read_labels("evalset", evalset, read)
     f = np.array([_gain(said[pair].grade, gain, is_precision) for pair in ranked.judged_by(said)])
     is_known = np.array([pair in known for pair in ranked.pairs], dtype=bool)
     y = np.array([_gain(known[pair].grade, gain, is_precision) for pair in ranked.pairs if pair in known])
     size = ranked.sizes() * _unsureness(f, f[is_known], y)
     size[is_known] = 0.0
-    labelled = {} if pilot is None else read_labels("pilot", pilot, id_key)
+    labelled = {} if pilot is None else read_labels("pilot", pilot, read)
     if n is None:
         places = np.array([i for i, pair in enumerate(ranked.pairs) if pair in labelled], dtype=np.int64)
         if len(places) < _FEWEST_OF_PILOT:
@@ -469,7 +478,21 @@ class Label:
             return replace(self, probability=check_number("probability", given, meaning, least=1e-9, most=1))
 
 
-def read_labels(name: str, given: object, id_key: IdKey | None = None) -> dict[_Pair, Label]:
+def reader_of_labelled(id_key: IdKey | None, id_map: IdMap) -> Reader:
+    """Return what reads a document, and under which key it is compared."""
+    settings = make_settings(match_method="id", id_key=id_key, id_map=id_map)
+
+    def read(given: object) -> tuple[Document, LabelKey]:
+        document = as_document(given, id_key=id_key)
+        return document, label_key(replace(document, id=settings.mapped([document.id])[0]))
+
+    return read
+
+
+_AS_THEY_ARE = reader_of_labelled(None, None)
+
+
+def read_labels(name: str, given: object, read: Reader = _AS_THEY_ARE) -> dict[_Pair, Label]:
     """Read labels by question and document; rows without a label are left out.
 
     Raises:
@@ -478,10 +501,10 @@ def read_labels(name: str, given: object, id_key: IdKey | None = None) -> dict[_
     labels: dict[_Pair, Label] = {}
     for place, query_id, document, value, probability in _rows(name, given):
         with errors_at(place):
-            read, key = as_document(document, id_key=id_key), as_label(value)
+            (_, document_key), key = read(document), as_label(value)
         if key is None:
             continue
-        pair = query_id, label_key(read)
+        pair = query_id, document_key
         earlier = labels.setdefault(pair, Label(place, key, probability))
         if (earlier.grade, earlier.probability) != (key, probability):
             raise InvalidInputError(
@@ -549,7 +572,7 @@ class _Ranked:
     k: int
 
     @classmethod
-    def of(cls, runs: object, metric: object, k: int, denominator: str, id_key: IdKey | None) -> _Ranked:
+    def of(cls, runs: object, metric: object, k: int, denominator: str, read: Reader) -> _Ranked:
         one_of("precision_denominator", denominator, ("retrieved", "k"))
         if isinstance(metric, str):
             one_of("metric", metric, METRICS)
@@ -565,19 +588,19 @@ class _Ranked:
             raise InvalidInputError(
                 f'`runs` is {describe_type(runs)}. Give a run, or {{"bm25": run1, "hybrid": run2}}.'
             )
-        read = {str(name): run if isinstance(run, Run) else as_run(run, str(name)) for name, run in systems.items()}
-        queries = tuple(dict.fromkeys(query for run in read.values() for query in run.rows))
+        named = {str(name): run if isinstance(run, Run) else as_run(run, str(name)) for name, run in systems.items()}
+        queries = tuple(dict.fromkeys(query for run in named.values() for query in run.rows))
         numbers_of = {query: number for number, query in enumerate(queries)}
         places: dict[_Pair, int] = {}
         documents: list[Document] = []
         entries: list[tuple[int, int, float]] = []
-        for system, run in enumerate(read.values()):
+        for system, run in enumerate(named.values()):
             for query_id, row in run.rows.items():
                 ranking, seen = row.ranking[:k], set()
                 share = (k if denominator == "k" else len(ranking)) if metric == "precision" else 1
                 for rank, found in enumerate(ranking):
-                    document = as_document(found, id_key=id_key)
-                    pair = query_id, label_key(document)
+                    document, key = read(found)
+                    pair = query_id, key
                     if pair not in places:
                         places[pair] = len(places)
                         documents.append(document)
@@ -586,11 +609,11 @@ class _Ranked:
                     seen.add(pair)
         if not places:
             raise InvalidInputError("The runs retrieved nothing, so there is nothing to estimate.")
-        weights = np.zeros((len(read), len(places)))
+        weights = np.zeros((len(named), len(places)))
         for system, place, weight in entries:
             weights[system, place] = weight
         query = np.array([numbers_of[query_id] for query_id, _ in places], dtype=np.int64)
-        return cls(tuple(read), queries, [*places], documents, query, weights, k)
+        return cls(tuple(named), queries, [*places], documents, query, weights, k)
 
     def judged_by(self, labels: Mapping[_Pair, Label]) -> list[_Pair]:
         """Return the pairs; each must have a label of the judge."""
@@ -751,20 +774,24 @@ def _reach(terms: FloatArray, p: FloatArray, freedom: int, confidence: float) ->
     return t - min(shift, 0.0), t + max(shift, 0.0)
 
 
-def label_agreement(people: object, judge: object, *, id_key: IdKey | None = None, seed: int = 0) -> Agreement:
+def label_agreement(
+    people: object, judge: object, *, id_key: IdKey | None = None, id_map: IdMap = None, seed: int = 0
+) -> Agreement:
     """Return how well people and a judge agree on the documents that both labelled.
 
     Args:
         people: Labels as `estimate` takes them; an `EvalSet` gives its grades, 0 included.
         judge: Labels as `estimate` takes them.
         id_key: Read ids from the metadata under this key.
+        id_map: As for `estimate`.
         seed: Of the resampling of questions, from which the 95 % intervals come.
 
     Raises:
         InvalidInputError: Labels cannot be read, or no document has labels of both.
     """
     check_count("seed", seed, least=0)
-    said, heard = read_labels("judge", judge, id_key), read_labels("people", people, id_key)
+    read = reader_of_labelled(id_key, id_map)
+    said, heard = read_labels("judge", judge, read), read_labels("people", people, read)
     both = [pair for pair in heard if pair in said]
     if not both:
         raise InvalidInputError("No document is labelled both by people and by the judge. Are these of the same set?")

@@ -62,6 +62,8 @@ class LangSmithFeedbackSink(RetrievalSink):
         InvalidInputError: `client` is no LangSmith client.
     """
 
+    fewest_searches = 2
+
     def __init__(self, client: Any = None, *, prefix: str = "", extend_retention: bool = True) -> None:
         if client is not None and not callable(getattr(client, "create_feedback", None)):
             raise InvalidInputError(
@@ -104,12 +106,9 @@ class LangSmithFeedbackSink(RetrievalSink):
 
     def on_session_scored(self, session: ScoredSession, targets: Sequence[object | None]) -> None:
         """Send the scores of a session of several searches to the first run of its trace."""
-        n_searches = len(session.row.searches)
-        if n_searches < 2:
-            return
         traces = {one._replace(run_id=one.trace_id) for one in targets if isinstance(one, _Run)}
         target = traces.pop() if len(traces) == 1 else None
-        self._send(session.main_scores, target, session.session_id, f"searches: {n_searches}")
+        self._send(session.main_scores, target, session.session_id, f"searches: {len(session.row.searches)}")
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until the client has sent everything, at most `timeout` seconds; return whether it has."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import sys
 import threading
 import time
 from collections import Counter, OrderedDict
@@ -40,6 +41,8 @@ _ENOUGH_TO_MISS_ONE = 20
 _MOST_NAMES = 1_000
 # Tags that LangChain gives to the runs inside `with_retry` after the first one, and inside a RunnableParallel.
 _ANOTHER_ATTEMPT, _BRANCH = "retry:attempt:", "map:key:"
+# And the tags that LangGraph gives to the nodes of a graph.
+_NODE = "graph:step:"
 # The usual names of the question in the input of a chain.
 _QUESTIONS = ("question", "query", "input")
 
@@ -262,6 +265,17 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         run.tool, run.is_tool = run.name, True
 
     @_guarded
+    def on_interrupt(self, event: Any) -> None:
+        """Note that LangGraph has stopped a graph, also where `interrupt_before` or `interrupt_after` says so."""
+        run = self._runs.get(event.run_id)
+        if run is not None:
+            run.root.is_paused = True
+            run.root.may_be_over = event.status == "interrupt_after"
+
+    def on_resume(self, event: Any) -> None:
+        """Do nothing: the start of the run says whether it resumes another one."""
+
+    @_guarded
     def _on_end(self, *outputs: Any, run_id: UUID, inputs: Any = None, **_: Any) -> None:
         output = outputs[0] if outputs else None
         self._stop_cancelled(self._runs.get(run_id))
@@ -331,6 +345,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         run.query_id = as_id((given.get("metadata") or {}).get(self._query_id_key))
         run.query, run.given = _text_of(inputs), keys_in(inputs)
         if run.parent is None:
+            self._join_graph_handlers()
             self._resume(run, inputs, (given.get("metadata") or {}).get("thread_id"))
         run.targets = self.locate("langchain", run_id)  # at the end the handler of a sink may have closed it already
         return run
@@ -338,13 +353,31 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
     def _resume(self, run: _OpenRun, inputs: Any, thread_id: object) -> None:
         """Resume the session of a thread of LangGraph that was interrupted; other input means that it is given up."""
         run.thread_id = as_id(thread_id)
+        resumes = inputs is None or (fields_of(inputs) or {}).get("resume") is not None
+        run.is_graph = resumes and run.thread_id is not None
         paused = self._paused.pop(run.thread_id, None)
         if paused is None:
             return
-        if inputs is None or (fields_of(inputs) or {}).get("resume") is not None:
+        if resumes:
             run.session_id, run.query, run.query_id = paused.session_id, paused.query, run.query_id or paused.query_id
         else:
+            self._give_up(paused)
+
+    def _give_up(self, paused: _OpenRun) -> None:
+        """End the session of a run that was not resumed; where it stopped after its last node, nothing was left."""
+        if paused.may_be_over:
+            self.end_session(paused.session_id, query_id=paused.query_id, query=paused.query)
+        else:
             self.cancel_session(paused.session_id)
+
+    def _join_graph_handlers(self) -> None:
+        """Become one of the handlers that LangGraph tells of breakpoints, which are in no other event.
+
+        LangGraph asks for them when the run of a graph has started, and it need not be installed.
+        """
+        theirs = getattr(sys.modules.get("langgraph.callbacks"), "GraphCallbackHandler", None)
+        if theirs is not None and not isinstance(self, theirs):
+            self.__class__ = _both(cast(Any, type(self)), theirs)
 
     def _is_search(self, run: _OpenRun) -> bool:
         """Whether a tool or step is a retrieval whatever comes of it: it is named, or has returned documents before."""
@@ -352,7 +385,8 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
 
     def _take_from(self, run: _OpenRun, output: Any) -> None:
         """Score what a tool or another step returned, if that is documents and nothing inside it was a retrieval."""
-        if run.has_searched or self.places.is_inside or (self._names is not None and run.name not in self._names):
+        is_left_out = run.is_graph if self._names is None else run.name not in self._names
+        if run.has_searched or self.places.is_inside or is_left_out:
             return
         extract = self._from_tools.get(str(run.name)) if run.is_tool else None
         if extract is not None:
@@ -435,7 +469,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         elif run.is_paused and run.thread_id is not None:
             self._paused[run.thread_id] = run
             if len(self._paused) > _MOST_NAMES:
-                self.cancel_session(self._paused.popitem(last=False)[1].session_id)
+                self._give_up(self._paused.popitem(last=False)[1])
         else:
             self.end_session(run.session_id, query_id=run.query_id, query=run.query)
 
@@ -444,6 +478,12 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         is_ranking = isinstance(outputs, list) and all(isinstance(one, Document) for one in outputs)
         for failure in failures:
             self.release(failure, outputs if is_ranking and len(failures) == 1 else None)
+
+
+@functools.cache
+def _both(ours: type[Any], theirs: type[Any]) -> type[Any]:
+    """Return our class as a subclass of theirs."""
+    return type(ours.__name__, (ours, theirs), {"__module__": ours.__module__, "__doc__": ours.__doc__})
 
 
 def _check_names(names: Any) -> frozenset[str]:
@@ -488,6 +528,7 @@ class _OpenRun:
         has_searched: Whether there was a retrieval in it.
         started: When it started, by the clock that `LiveScorer.begin` reads.
         targets: Where its scores would belong.
+        is_graph: Whether it is a graph of LangGraph, which returns its state, also what earlier runs left there.
         is_branch: Whether it runs beside others, which replace nothing in it.
         is_open: Whether it has not ended.
         failures: The failed retrievals in it that nothing has replaced so far.
@@ -497,6 +538,7 @@ class _OpenRun:
         session_id: The id of its session, if it is a root run.
         thread_id: The thread of LangGraph that it runs in.
         is_paused: Whether it is a root run that was interrupted, and may be resumed.
+        may_be_over: Whether it was interrupted after a node, which may be the last one.
         cancelled: The cancellation of a search whose run around it has not ended.
         has_cancelled: Whether it is a root run in which there is one.
         inside: The runs in it that have not ended, if it is a root run.
@@ -509,6 +551,7 @@ class _OpenRun:
     tool: str | None
     is_branch: bool
     is_open: bool = True
+    is_graph: bool = False
     failures: list[Any] = field(default_factory=list)
     query_id: str | None = None
     query: str | None = None
@@ -522,6 +565,7 @@ class _OpenRun:
     session_id: str = ""
     thread_id: str | None = None
     is_paused: bool = False
+    may_be_over: bool = False
     cancelled: BaseException | None = None
     has_cancelled: bool = False
     inside: set[UUID] = field(default_factory=set)
@@ -574,6 +618,8 @@ class _OpenRuns(OrderedDict[UUID, _OpenRun]):
         retriever_id = run_id if is_retriever else around_id
         self[run_id] = run = _OpenRun(run_id, parent_id, parent, retriever_id, tool, is_branch, session_id=str(run_id))
         run.root.inside.add(run_id)
+        if parent is not None and any(tag.startswith(_NODE) for tag in tags):
+            parent.is_graph = True
         if parent is not None and parent.failures and any(tag.startswith(_ANOTHER_ATTEMPT) for tag in tags):
             with self._lock:
                 parent.failures = []

@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import inspect
 import queue
+import time
 import weakref
 from datetime import UTC, datetime
 from typing import Any
@@ -85,12 +86,25 @@ def why_disabled(client: Any) -> str | None:
 
 def queue_is_full(client: Any) -> bool:
     """Return whether the client would log and drop a score because 100,000 are waiting."""
+    waiting = _queue_of(client)
+    return waiting is not None and waiting.full()
+
+
+def wait_until_sent(client: Any, end: float | None) -> bool:
+    """Wait until the client's own threads have sent its scores, at the latest until `end` (monotonic clock)."""
+    waiting = _queue_of(client)
+    while waiting is not None and waiting.unfinished_tasks:
+        if end is not None and time.monotonic() >= end:
+            return False
+        time.sleep(0.01)
+    return waiting is not None
+
+
+def _queue_of(client: Any) -> queue.Queue[Any] | None:
+    """Return the queue in which scores wait; None if it is not known."""
     resources = getattr(client, "_resources", None)
-    for name in ("_score_queue", "_score_ingestion_queue"):  # langfuse 5, langfuse 4
-        waiting = getattr(resources, name, None)
-        if isinstance(waiting, queue.Queue):
-            return waiting.full()
-    return False
+    names = ("_score_queue", "_score_ingestion_queue")  # langfuse 5, langfuse 4
+    return next((one for name in names if isinstance(one := getattr(resources, name, None), queue.Queue)), None)
 
 
 def is_orphaned(client: Any) -> bool:

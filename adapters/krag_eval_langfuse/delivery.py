@@ -22,6 +22,7 @@ from krag_eval_langfuse.client import (
     is_orphaned,
     load_langfuse,
     queue_is_full,
+    wait_until_sent,
     why_disabled,
     without_keys,
 )
@@ -105,7 +106,9 @@ class QueueDelivery(Delivery):
     def send(self, client: Any, scores: Sequence[Score]) -> Outcome:
         """Hand over these scores."""
         if is_orphaned(client):  # nobody would take them out of the queue
-            return self._direct.send(client, scores) + self._direct.finish(client)
+            outcome = self._direct.send(client, scores)
+            is_exiting = lifecycle.seconds_exiting() is not None  # then a flush follows
+            return outcome if is_exiting else outcome + self._direct.finish(client)
         outcome = Outcome()
         self._n_open += len(scores)
         for place, score in enumerate(scores):
@@ -132,7 +135,10 @@ class QueueDelivery(Delivery):
         """Flush the client on a separate thread, because its own `flush` has no timeout."""
         n_open = self._n_open
         if is_orphaned(client):
-            return True
+            failed = self._direct.finish(client).failed
+            if failed:
+                _LOG.warning("krag_eval: the process ends, and %d scores have not reached Langfuse", failed)
+            return not failed
         if self._flush(client, None if timeout is None else time.monotonic() + timeout):
             self._n_open -= n_open
             return True
@@ -146,7 +152,11 @@ class QueueDelivery(Delivery):
             return False
         with self._lock:
             done: list[bool] = []
-            self._flushing = thread = threads.start_thread(lambda: _flush(client, done), "krag-eval-langfuse-flush")
+            try:
+                thread = threads.start_thread(lambda: _flush(client, done), "krag-eval-langfuse-flush")
+            except RuntimeError:  # Python 3.12 starts no thread while it exits
+                return wait_until_sent(client, end)
+            self._flushing = thread
         return _joined(thread, end) and bool(done)
 
 

@@ -101,7 +101,7 @@ class LangfuseScoreHandler(RetrievalSink):
     ) -> None:
         if sessions not in ("several", "all", "none"):
             refuse("sessions", "'several', 'all' or 'none'", sessions)
-        self._fewest_searches = {"several": 2.0, "all": 1.0, "none": math.inf}[sessions]
+        self.fewest_searches = {"several": 2.0, "all": 1.0, "none": math.inf}[sessions]
         self._traces = None if trace_ids is None else _TraceMap(trace_ids)
         self._whole = None
         if dataset_run_id is not None or session_id is not None:
@@ -249,7 +249,7 @@ class LangfuseScoreHandler(RetrievalSink):
 
     def on_session_scored(self, session: ScoredSession, targets: Sequence[object | None]) -> None:
         """Send the scores of a live session to the trace of its searches; count them if that is unknown."""
-        if len(session.row.searches) < self._fewest_searches or not session.scores:
+        if not session.scores:
             return
         values = session.main_scores
         known = [target for target in targets if isinstance(target, Target)]

@@ -79,9 +79,11 @@ class Locator:
 
     def __call__(self, framework: str, run_id: object) -> Target | None:
         """Return the target of a retrieval; the first call is at its start, the second at its end."""
-        if framework == "opentelemetry":  # the ids of a span that was read
+        if framework == "opentelemetry":  # the ids of a span that was read, with what the span says of its trace
+            if self._is_foreign(run_id):
+                return self._fallback
             trace_id, _, observation_id = str(run_id).partition("-")
-            return _target(trace_id, observation_id) or self._fallback
+            return _target(trace_id, observation_id, run_id) or self._fallback
         key = f"{framework} {run_id}"
         with self._lock:
             at_end = key in self._open

@@ -6,7 +6,7 @@ import math
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opentelemetry.sdk.trace import ReadableSpan
@@ -25,6 +25,29 @@ from krag_eval.toolkit import (
 )
 
 FRAMEWORK = "opentelemetry"
+# What spans say of their trace, which a sink may send with the scores.
+_OF_TRACE = ("session.id", "user.id", "langfuse.environment", "langfuse.release")
+
+
+class SpanIds(str):
+    """The ids of a span, `TRACE-SPAN`, and what a sink may read of the span.
+
+    Attributes:
+        attributes: Of its attributes, those that are about its trace.
+        instrumentation_scope: What made it.
+    """
+
+    __slots__ = ("attributes", "instrumentation_scope")
+    attributes: Mapping[str, Any]
+    instrumentation_scope: Any
+
+    @classmethod
+    def of(cls, span: ReadableSpan, read: TraceSpan) -> SpanIds:
+        """Return the ids of a span that was read."""
+        ids = cls(f"{read.trace_id}-{read.span_id}")
+        ids.attributes = {name: read.attributes[name] for name in _OF_TRACE if name in read.attributes}
+        ids.instrumentation_scope = span.instrumentation_scope
+        return ids
 
 
 class RetrievalSpanProcessor(BatchSpanProcessor):
@@ -142,7 +165,7 @@ class _Traces(SpanExporter):
         self._problems = problems
         self._max_traces = max_traces
         self._max_spans = max_spans
-        self._open: OrderedDict[int, list[TraceSpan]] = OrderedDict()
+        self._open: OrderedDict[int, list[tuple[TraceSpan, SpanIds]]] = OrderedDict()
         self._lock = threading.Lock()  # a flush exports on the thread of its caller
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
@@ -171,19 +194,21 @@ class _Traces(SpanExporter):
             return None
         kept = self._open.setdefault(context.trace_id, [])
         if len(kept) <= self._max_spans:
-            kept.append(_read(span).without_content(self._from_tools))
+            read = _read(span)
+            kept.append((read.without_content(self._from_tools), SpanIds.of(span, read)))
         return context.trace_id if parent is None or parent.is_remote else None
 
-    def _score(self, spans: list[TraceSpan]) -> None:
-        if len(spans) > self._max_spans:
+    def _score(self, kept: list[tuple[TraceSpan, SpanIds]]) -> None:
+        if len(kept) > self._max_spans:
             self._problems["too_many_spans"] += 1
             return
-        session = TraceSession.of(spans, self._from_tools)
+        session = TraceSession.of([span for span, _ in kept], self._from_tools)
         self._problems.update({kind: n for kind, n in session.notes.items() if n})
         if session.problem is not None:
             self._problems[session.problem] += session.problem != "without_retrieval"
             return
-        score_row(self._scorer, session.row(session.query_id or ""), session.query_id, session.question)
+        row = session.row(session.query_id or "")
+        score_row(self._scorer, row, session.query_id, session.question, {str(ids): ids for _, ids in kept})
 
 
 @gold_first(old="run, gold")
@@ -216,11 +241,18 @@ def send_traces(gold: object, run: Run, *, sinks: object, **options: Any) -> Liv
     return scorer
 
 
-def score_row(scorer: LiveScorer, row: RunRow, query_id: str | None, question: str | None) -> None:
-    """Pass the session of a trace to a live scorer, under the ids of its spans."""
+def score_row(
+    scorer: LiveScorer,
+    row: RunRow,
+    query_id: str | None,
+    question: str | None,
+    spans: Mapping[str, SpanIds] | None = None,
+) -> None:
+    """Pass the session of a trace to a live scorer, under the ids of its spans, as far as these are known."""
     trace_id, session_id = row.further["trace_id"], f"{row.further['trace_id']}-{row.further['span_id']}"
     for search in row.searches:
         run_id = f"{trace_id}-{search.further['span_id']}"
+        run_id = (spans or {}).get(run_id, run_id)
         scorer.begin(
             FRAMEWORK,
             run_id,

@@ -23,7 +23,7 @@ from opentelemetry.trace import TraceFlags
 from opentelemetry.util.types import AnyValue
 
 from krag_eval import InvalidInputError, RetrievalSink
-from krag_eval.toolkit import ScoredRetrieval, ScoredSession, retrying
+from krag_eval.toolkit import ScoredRetrieval, ScoredSession, refuse, retrying
 
 _LOG = logging.getLogger("krag_eval.otel")
 EVENT = "gen_ai.evaluation.result"
@@ -39,6 +39,8 @@ _PLACES_AT_ONCE, _ROWS_AT_ONCE = 200, 500
 _MOST_TRIES, _MOST_WAITING = 10, 10_000
 _MOST_PROBLEMS = 20
 _TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
+# How many searches a session has at least whose scores are sent.
+_FEWEST = {"several": 2.0, "all": 1.0, "none": math.inf}
 
 
 class SpanTarget(NamedTuple):
@@ -58,7 +60,19 @@ def _finite(scores: Mapping[str, float | None]) -> Iterator[tuple[str, float]]:
 
 
 class _SpanSink(RetrievalSink):
-    """Finds the span of a retrieval: the one that was read, or for the handlers of frameworks the current one."""
+    """Finds the span of a retrieval: the one that was read, or for the handlers of frameworks the current one.
+
+    Args:
+        sessions: Which sessions get scores: `"several"`, `"all"` or `"none"`.
+
+    Raises:
+        InvalidInputError: `sessions` is something else.
+    """
+
+    def __init__(self, sessions: str) -> None:
+        if sessions not in _FEWEST:
+            refuse("sessions", "'several', 'all' or 'none'", sessions)
+        self.fewest_searches = _FEWEST[sessions]
 
     def locate(self, framework: str, run_id: object) -> SpanTarget | None:
         if framework == "opentelemetry":
@@ -74,24 +88,30 @@ class EvaluationEventSink(_SpanSink):
 
     Events are log records with an event name, as OpenTelemetry's GenAI conventions define them: they go wherever the
     log records of the application go. `log.record.uid` is the same whenever the same score is sent, so that a backend
-    can recognize duplicates.
+    can recognize duplicates. By default, the scores are those that `PhoenixSink` sends.
 
     Args:
         logger_provider: The provider of loggers; the global one by default.
+        sessions: Which sessions get scores on the span that began them: those of `"several"` searches, `"all"`, or
+            `"none"`.
+
+    Raises:
+        InvalidInputError: `sessions` is something else.
     """
 
-    def __init__(self, logger_provider: Any = None) -> None:
+    def __init__(self, logger_provider: Any = None, *, sessions: str = "several") -> None:
+        super().__init__(sessions)
         self._logger = get_logger("krag_eval", logger_provider=logger_provider)
 
     def on_retrieval_scored(self, retrieval: ScoredRetrieval, target: object | None) -> None:
         """Emit the scores of a retrieval."""
         if isinstance(target, SpanTarget):
-            self._emit(target, retrieval.scores, retrieval.ended_at)
+            self._emit(target, retrieval.main_scores, retrieval.ended_at)
 
     def on_session_scored(self, session: ScoredSession, targets: Sequence[object | None]) -> None:  # noqa: ARG002
         """Emit the scores of a session, on the span that began it."""
         if (target := _target(session.session_id)) is not None:
-            self._emit(target, session.scores, session.ended_at)
+            self._emit(target, session.main_scores, session.ended_at)
 
     def _emit(self, target: SpanTarget, scores: Mapping[str, float | None], at: datetime) -> None:
         ids, sampled = (int(target.trace_id, 16), int(target.span_id, 16)), TraceFlags(TraceFlags.SAMPLED)
@@ -142,24 +162,37 @@ class _Waiting:
 class PhoenixSink(_SpanSink):
     """Write scores into Arize Phoenix: annotations of spans, and `krag_relevance` of each document.
 
-    Scores are sent when 100 spans wait, and at each flush. A score that is sent again overwrites the first one. Scores
-    whose span has not arrived in Phoenix yet are sent again later. Failures are counted and logged, never raised.
+    By default, a retrieval has five scores: hit rate, recall, MRR and nDCG at the largest cut-off, and `empty`; and
+    `leak`, if its question has forbidden documents. `metrics=` and `k=` of the live scorer send others. Scores are sent
+    when 100 spans wait, and at each flush. A score that is sent again overwrites the first one. Scores whose span has
+    not arrived in Phoenix yet are sent again later. Failures are counted and logged, never raised.
 
     Args:
         endpoint: The address of Phoenix, such as `"http://127.0.0.1:6006"`.
         api_key: The key, if Phoenix requires one.
         timeout: How long a request may take, in seconds.
         attempts: How often a request is made that fails for a while.
+        sessions: Which sessions get scores on the span that began them: those of `"several"` searches, `"all"`, or
+            `"none"`.
 
     Attributes:
         counters: What became of the annotations.
         problems: The first 20 failures.
 
     Raises:
-        InvalidInputError: The endpoint is not an address of HTTP.
+        InvalidInputError: The endpoint is not an address of HTTP, or `sessions` is unknown.
     """
 
-    def __init__(self, endpoint: str, *, api_key: str | None = None, timeout: float = 10.0, attempts: int = 3) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        api_key: str | None = None,
+        timeout: float = 10.0,
+        attempts: int = 3,
+        sessions: str = "several",
+    ) -> None:
+        super().__init__(sessions)
         if not endpoint.startswith(("http://", "https://")):
             raise InvalidInputError(f"`endpoint` is {endpoint!r:.60}. Give an address such as 'http://127.0.0.1:6006'.")
         self.counters = AnnotationCounters()
@@ -176,12 +209,12 @@ class PhoenixSink(_SpanSink):
     def on_retrieval_scored(self, retrieval: ScoredRetrieval, target: object | None) -> None:
         """Keep the scores of a retrieval and the relevance of its documents, and send them if many wait."""
         if isinstance(target, SpanTarget):
-            self._add(target, retrieval.scores, retrieval.relevance or ())
+            self._add(target, retrieval.main_scores, retrieval.relevance or ())
 
     def on_session_scored(self, session: ScoredSession, targets: Sequence[object | None]) -> None:  # noqa: ARG002
         """Keep the scores of a session, for the span that began it."""
         if (target := _target(session.session_id)) is not None:
-            self._add(target, session.scores, ())
+            self._add(target, session.main_scores, ())
 
     def _add(self, target: SpanTarget, scores: Mapping[str, float | None], relevance: Sequence[bool]) -> None:
         rows = {

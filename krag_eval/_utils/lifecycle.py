@@ -84,12 +84,18 @@ def _call_all(calls: Iterable[Call]) -> None:
 
 
 def _exit_with_processes() -> None:
-    """Exit with each process of `multiprocessing` too: Python calls no exit handlers there."""
+    """Exit with each process of `multiprocessing` and worker of Celery too: Python calls no exit handlers there."""
     util, process = (sys.modules.get(f"multiprocessing.{name}") for name in ("util", "process"))
     if util is not None and process is not None:  # one that is imported later is seen in the forked process
         util.register_after_fork(_exit, lambda _: util.Finalize(None, _exit, exitpriority=10))
         if process.parent_process() is not None:
             util.Finalize(None, _exit, exitpriority=10)
+    if (signals := sys.modules.get("celery.signals")) is not None:
+        signals.worker_process_shutdown.connect(_exit_with_worker, weak=False)
+
+
+def _exit_with_worker(**_: object) -> None:
+    _exit()
 
 
 at_fork(in_child=_renew_all)

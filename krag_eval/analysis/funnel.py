@@ -31,6 +31,7 @@ from krag_eval.documents.readers import OFFSETS, IdKey, fields_of, id_at
 from krag_eval.evaluation.pipeline import Judged, judge_batch, read_batch
 from krag_eval.evaluation.rules import rules_of_set
 from krag_eval.evaluation.runs import evaluate_run
+from krag_eval.evaluation.sessions import has_filter, judge_sessions
 from krag_eval.matching import find_matches
 from krag_eval.matching.forbidden import Rules, find_forbidden
 from krag_eval.matching.matchability import SideCounts
@@ -38,6 +39,7 @@ from krag_eval.matching.settings import PlaceSettings, ScoringSettings, Settings
 from krag_eval.metrics.aggregation import MeanState
 from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs, ranks_within
 from krag_eval.metrics.judgments import within
+from krag_eval.metrics.sessions import session_filter_loss
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,6 +128,8 @@ class Funnel(ComparedByFields):
         slices: The fates by the values of fields.
         errors: What the retriever raised, by question id; the needs of these questions are `not_retrieved`.
         notes: What a reader must know before the numbers.
+        filter_loss: `filter_loss@k`: the mean share of needs that were lost because a filter took them out; None if no
+            stage is called a filter.
         leaks: How many forbidden documents each stage was the last to hold; `kept` reached the application within `k`.
     """
 
@@ -141,6 +145,7 @@ class Funnel(ComparedByFields):
     slices: tuple[FunnelSlice, ...]
     errors: Mapping[str, str]
     notes: tuple[str, ...]
+    filter_loss: float | None = None
     leaks: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -189,6 +194,7 @@ class Funnel(ComparedByFields):
             "n_questions": self.total.n_questions,
             "fates": fates,
             **plain_fields(self, "stages", "slices", "errors", "notes"),
+            **({} if self.filter_loss is None else {"filter_loss": self.filter_loss}),
             **({"leaks": dict(self.leaks)} if self.leaks else {}),
         }
 
@@ -205,6 +211,8 @@ class Funnel(ComparedByFields):
             rows = [(one_line(name), f"{count:,}") for name, count in self.leaks.items()]
             lines += aligned([("last stage with a forbidden document", "documents"), *rows])
         at = "" if self.k is None else f"@{self.k}"
+        if self.filter_loss is not None:
+            lines.append(f"filter_loss{at} {format_value(self.filter_loss)}: the share of needs that filters lost")
         title = f"{one_line(self.name)}: {number_of(self.n_needs, 'need')}, recall{at} {format_value(self.recall)}"
         return "\n".join([title, *lines, *map(one_line, self.notes), self.signature])
 
@@ -285,7 +293,8 @@ def funnel(
     if rules is not None:
         visible, _ = rules.visible(visible)
     gold = [documents for documents, of_one in zip(visible, nodes, strict=True) for _ in of_one]
-    judged = judge_batch(gold, list(chain.from_iterable(nodes)), checked)
+    query_ids = [name for name, of_one in zip(questions.ids, nodes, strict=True) for _ in of_one]
+    judged = judge_batch(gold, list(chain.from_iterable(nodes)), checked, query_ids=query_ids)
     first = np.append(0, np.cumsum([len(of_one) for of_one in nodes]))[:-1]
     needs, order = _Needs.of(judged, first), {name: number for number, name in enumerate(_order(ways))}
     found, kept = _sets(judged, cut_offs[0])
@@ -314,8 +323,16 @@ def funnel(
         slices=tuple(_slice(part, fates, needs, codes) for part in parts),
         errors={query_id: error for query_id, error in run.errors.items() if questions.get(query_id) is not None},
         notes=tuple(_notes(run, questions, ways)),
+        filter_loss=_filter_loss(visible, questions, run, checked, cut_offs[0]) if has_filter(run) else None,
         leaks={} if rules is None else _leaks(judged, rules.repeated(list(map(len, nodes))), ways, cut_offs[0]),
     )
+
+
+def _filter_loss(gold: Sequence[Any], questions: EvalSet, run: Run, settings: Settings, k: GivenCutOff) -> float | None:
+    sessions = judge_sessions(gold, [run.rows.get(query_id) for query_id in questions.ids], settings)
+    values, state = session_filter_loss(sessions.judgments, k, sessions=sessions), MeanState()
+    state.add(values[~np.isnan(values)])
+    return state.mean
 
 
 def _leaks(judged: Judged, rules: Rules, ways: Sequence[_Way], k: GivenCutOff) -> dict[str, int]:

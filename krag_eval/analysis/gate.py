@@ -34,7 +34,7 @@ from krag_eval.evaluation.runs import evaluate_run
 from krag_eval.matching.settings import ScoringSettings, make_settings
 from krag_eval.metrics import LEAK_METRICS
 from krag_eval.metrics.alpha_ndcg import refuse_own_ideal
-from krag_eval.metrics.names import DefaultCutOffs, as_key, at_level, has_limits, is_lower_better
+from krag_eval.metrics.names import DefaultCutOffs, as_key, at_level, is_lower_better, is_share
 from krag_eval.statistics.bounded_mean import REFERENCES, BoundedMean, ProvenMean
 from krag_eval.statistics.checks import check_confidence, need_scipy
 from krag_eval.statistics.significance import holm
@@ -385,16 +385,13 @@ class GateReport:
     def __repr__(self) -> str:
         against = f" against {one_line(self.baseline)}" if self.baseline else ""
         title = f"Gate: {str(self.status).upper()}, {one_line(self.run)}{against}, {self.n_queries} questions"
-        rows = [
-            [
-                one_line(check.requirement if check.where is None else f"{check.requirement} ({check.where})"),
-                check.measured,
-                check.allowed,
-                str(check.status),
-                f"about {check.questions:,} questions" if check.questions else check.note,
-            ]
-            for check in self.sorted_checks()
-        ]
+        rows = []
+        for check in self.sorted_checks():
+            what = one_line(check.requirement).partition(": no drop")[0].removesuffix(check.allowed).strip()
+            where = f"{what} ({one_line(check.where)})" if check.where else what
+            deciding = f"about {check.questions:,} questions" if check.questions else check.note
+            measured = one_line(check.measured).removeprefix(f"{what} = ")
+            rows.append([where, measured, check.allowed, str(check.status), deciding])
         table = aligned([["requirement", "measured", "allowed", "verdict", "what would decide it"], *rows], n_left=5)
         leaks = [f"  leaked: {one_line(leak)}" for check in self.sorted_checks() for leak in check.leaks]
         return "\n".join([title, *(line.rstrip() for line in table), *leaks, self.signature])
@@ -674,7 +671,7 @@ def _need_limits(key: str, *values: FloatArray) -> None:
     Raises:
         InvalidInputError: The metric has none, or one of its values lies outside 0 and 1.
     """
-    if not has_limits(key) or any(np.nanmin(v, initial=0.0) < 0 or np.nanmax(v, initial=1.0) > 1 for v in values):
+    if is_share(key) is False or any(np.nanmin(v, initial=0.0) < 0 or np.nanmax(v, initial=1.0) > 1 for v in values):
         raise InvalidInputError(
             f"{key!r} is not limited to 0 to 1, and no number of questions proves where the mean of such values lies: "
             f"one more may change it by any amount. Write a plain bound such as 'observed({key}) <= 3' in `require`."
@@ -735,6 +732,11 @@ def _claim(
         return Check(requirement.text, where, Status.INCONCLUSIVE, undefined, is_empty=True)
     if value is None:
         return Check(requirement.text, where, Status.INCONCLUSIVE, f"{key} is undefined: no query has a value")
+    if not is_figure and is_share(key) and not 0 <= requirement.bound <= 1:
+        raise InvalidInputError(
+            f"{requirement.text!r:.80}: {key} lies between 0 and 1, and {requirement.bound:g} does not. Write a bound "
+            "that does, such as 0.8."
+        )
     measured, allowed = f"{key} = {format_value(value)}", f"{requirement.sign} {requirement.bound:g}"
     if is_figure and requirement.end in ("lower", "upper"):
         raise InvalidInputError(f"{key!r} has no interval. Write {key} {requirement.sign} {requirement.bound:g}.")

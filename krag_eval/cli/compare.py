@@ -47,7 +47,7 @@ def compare(
         seed: The same seed gives the same numbers.
         markdown_out (--markdown): Write a pull request summary; `-` prints it instead of the tables.
     """
-    questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key)
+    questions = files.evalset(evalset, runs, id_key=scoring.id_key, grade_key=scoring.grade_key)
     runs = runs if len(runs) > 1 or not has_results(evalset, files) else [evalset, *runs]
     read = read_runs(runs, questions, files, id_key=scoring.id_key)
     if all_pairs and baseline is not None:

@@ -10,12 +10,14 @@ from krag_eval import InvalidInputError
 from krag_eval import diagnose as diagnose_result
 from krag_eval._utils.errors import refuse
 from krag_eval._utils.files.io import DASH, write_atomically
-from krag_eval._utils.formatting import number_of
+from krag_eval._utils.formatting import format_value, number_of
 from krag_eval.cli.evaluate import score_each
 from krag_eval.cli.files import RunFileOptions, check_free, names_of, read_runs
 from krag_eval.cli.options import RunScoringOptions, parse_cut_offs
 from krag_eval.cli.output import console, json_lines, notes, print_section, put_json
 from krag_eval.evaluation.diagnosis import Diagnosis
+from krag_eval.evaluation.results import EvaluationResult
+from krag_eval.evaluation.sessions import has_filter
 from krag_eval.report import Report, ReportedSystem
 from krag_eval.report.sections.causes import causes_section
 from krag_eval.tables.sheets import BYTE_ORDER_MARK, csv_line
@@ -51,9 +53,14 @@ def diagnose(
     if out is not None:
         check_free(out, force)
     settings = scoring.settings()
-    questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key, max_bad_rows=max_bad_rows)
+    questions = files.evalset(
+        evalset, runs, id_key=scoring.id_key, grade_key=scoring.grade_key, max_bad_rows=max_bad_rows
+    )
     read = read_runs(runs, questions, files, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
-    results = score_each(questions, read, cut_off, metrics=names_of(["recall"], read), **settings)
+    results: dict[str, EvaluationResult] = {}
+    for name, run in read.items():
+        metrics = [*(names_of(["recall"], read) or ()), *["filter_loss"] * has_filter(run)]
+        results |= score_each(questions, {name: run}, cut_off, metrics=metrics, **settings)
     diagnoses = {
         name: diagnose_result(result, cut_off, doc_key=scoring.doc_key, near=near) for name, result in results.items()
     }
@@ -70,6 +77,10 @@ def diagnose(
     for name, result in results.items():
         if result.detail is not None and result.detail.leaks is not None:
             console().print(f"{name}: {result.leaks(cut_off)!r}\n", soft_wrap=True)
+    for name, diagnosis in diagnoses.items():
+        if diagnosis.filter_loss is not None:
+            share = format_value(diagnosis.filter_loss)
+            console().print(f"{name}: filter_loss {share}: the share of needs that filters lost.\n", soft_wrap=True)
     systems = (ReportedSystem(name=n, result=result, diagnosis=diagnoses[n]) for n, result in results.items())
     _print(Report(title="", systems=tuple(systems)), diagnoses, examples)
 

@@ -78,7 +78,8 @@ def evaluate(
     if output_format != "terminal" and (failed or worst):
         raise InvalidInputError("`--failed` and `--worst` list questions as text or JSON. Leave out `--format`.")
     cut_offs, names, settings = parse_cut_offs(k), parse_names(metrics), scoring.settings()
-    questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key, max_bad_rows=max_bad_rows)
+    reading: dict[str, Any] = {"id_key": scoring.id_key, "grade_key": scoring.grade_key, "max_bad_rows": max_bad_rows}
+    questions = files.evalset(evalset, runs or (), **reading)
     if traces and runs:
         raise InvalidInputError("`--traces` and RUN are both given. Score them one after the other.")
     try:

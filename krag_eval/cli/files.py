@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import sys
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from krag_eval.datasets import EvalSet, Run, read_corpus, read_evalset, read_run
 from krag_eval.datasets.formats.layout import FIELDS_OF, has_column
 from krag_eval.datasets.formats.registry import check_format, detect
 from krag_eval.datasets.formats.source import Source
-from krag_eval.datasets.inspection import inspect_file
+from krag_eval.datasets.inspection import inspect_file, split_cells
 from krag_eval.datasets.run import FLATTENED
 from krag_eval.documents.document import Document
 
@@ -46,9 +47,18 @@ class FileOptions:
     encoding: str | None = None
     from_format: str | None = None
 
-    def evalset(self, path: Path, **settings: Any) -> EvalSet:
-        """Read an evaluation set, as `read_evalset` does with these settings."""
-        return read_evalset(path, **self.reading(path, "evalset"), **settings)
+    def evalset(self, path: Path, runs: Sequence[Path] = (), **settings: Any) -> EvalSet:
+        """Read a set as `read_evalset` does with these settings; `runs` tell which of its cells hold several ids."""
+        questions = read_evalset(path, **self.reading(path, "evalset"), **settings)
+        if self.separator is not None or path in runs or DASH in map(str, (path, *runs)):
+            return questions
+        return split_cells(questions, path, lambda: (one for run in runs for one in self._peeked(run)))
+
+    def _peeked(self, path: Path) -> Iterator[object]:
+        """Yield a run or a corpus for its ids alone; what is wrong with it is said when it is read."""
+        for read in (FileOptions.run, FileOptions.corpus):
+            with contextlib.suppress(InvalidInputError), warnings.catch_warnings(action="ignore"):
+                yield read(self, path)
 
     def run(self, path: Path, questions: EvalSet | None = None, **settings: Any) -> Run:
         """Read a run, as `read_run` does with these settings."""

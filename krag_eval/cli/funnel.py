@@ -60,7 +60,9 @@ def funnel(
     check_report(out, [evalset, *runs], force)
     cut_offs, settings = parse_cut_offs(k), scoring.settings()
     del settings["proxy"]
-    questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key)
+    questions = files.evalset(
+        evalset, [*runs, *filter(None, [scoring.corpus])], id_key=scoring.id_key, grade_key=scoring.grade_key
+    )
     read = read_runs(runs, questions, files, id_key=scoring.id_key)
     slices, written = parse_names(by), list[Path]()
     with collected_warnings() as caught:

@@ -43,7 +43,7 @@ def gate(
     check_report(out, [evalset, run, baseline], force)
     given: dict[str, Any] = {"nights": nights, "cluster": cluster}
     demands = replace(read_policy(policy), **{name: value for name, value in given.items() if value is not None})
-    questions = files.evalset(evalset)
+    questions = files.evalset(evalset, [run])
     against = None if baseline is None else files.run(baseline, questions)
     checked = files.run(run, questions)
     report = check_gate(questions, checked, demands, baseline=against)

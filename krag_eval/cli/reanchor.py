@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -90,6 +90,22 @@ def _print(report: ReanchorReport, evalset: Path, corpus: Path, show: int) -> No
         out.print(f"{number_of(n_several, 'passage')} also appear whole in further chunks; the first one was taken.")
     print_first(report.lost, show, _print_lost)
     _print_documents(report)
+    _print_forbidden(report)
+
+
+def _print_forbidden(report: ReanchorReport) -> None:
+    """Print what became of forbidden documents: one that is not in the corpus cannot leak."""
+    if report.forbidden:
+        counts = Counter(anchor.status for anchor in report.forbidden)
+        listed = ", ".join(f"{count:,} {status}" for status, count in counts.items())
+        print_indented(f"{number_of(len(report.forbidden), 'document')} of must_not: {listed}.", 0)
+    for anchor in report.forbidden:
+        name = f"{anchor.question_id!r} {anchor.old_id!r}" if anchor.old_id else repr(anchor.question_id)
+        if anchor.also_gold:
+            chunks = " and ".join(map(repr, anchor.also_gold))
+            print_indented(f"{name}: {chunks} is gold, too, so it is not forbidden. Cut smaller chunks.", 2)
+        elif anchor.status == "unanchorable":
+            print_indented(f"{name}: {_ABOUT['unanchorable']}, left as it was unless its id is in use.", 2)
 
 
 def _print_lost(anchor: Anchor) -> None:

@@ -51,7 +51,7 @@ def report(
         raise InvalidInputError(
             f"`--format` {format!r:.60} needs a file to write: printed tables have no other format. Give `--out` too."
         )
-    questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key)
+    questions = files.evalset(evalset, runs, id_key=scoring.id_key, grade_key=scoring.grade_key)
     read = read_runs(runs, questions, files, id_key=scoring.id_key)
     with collected_warnings() as caught:
         built = build_report(

@@ -618,6 +618,8 @@ class _Rows:
             documents = [key for key in ids if inner.shapes[key] == "ids" and meanings(key) & {"document", "id"}]
             if documents and main == "gold":
                 column["gold_doc_ids"] = f"{path}.{documents[0]}"
+            if "_id" in documents and main == "retrieved":  # hits of Elasticsearch
+                column["retrieved_ids"] = f"{path}._id"
             return column, ()
         if main == "gold" and len(ids) > 1 and any("grade" in meanings(key) for key in keys):
             ids = ids[:1]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,17 @@ from krag_eval._utils.files.io import StrPath, write_atomically
 from krag_eval._utils.files.strict_json import dump_json
 from krag_eval._utils.formatting import escape_controls, number_of
 from krag_eval._utils.serialization import plain_fields
+from krag_eval.datasets.cells import SEPARATORS, split_ids
 from krag_eval.datasets.corpus import ID_KEYS, TEXT_KEYS, read_corpus
+from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.field_roles import Field, Reading, Understanding, refusal, understand
 from krag_eval.datasets.formats.layout import kinds_of
 from krag_eval.datasets.formats.registry import detect, reading_file
 from krag_eval.datasets.formats.source import CONTAINERS, LARGEST, Source
 from krag_eval.datasets.reading import read_run
 from krag_eval.datasets.run import Run
-from krag_eval.documents.document import as_document
+from krag_eval.documents.document import DOC_KEY, as_document
+from krag_eval.documents.readers import id_at
 
 _WORDS = {
     "evalset": "an evaluation set",
@@ -227,7 +230,37 @@ def _ids_of(other: object) -> frozenset[str]:
     documents: Iterable[Any] = other if isinstance(other, Iterable) and not isinstance(other, Run) else ()
     if isinstance(other, Run):
         documents = (document for row in other.rows.values() for document in row.found)
-    return frozenset(one for one in (as_document(document).id for document in documents) if one is not None)
+    read = map(as_document, documents)
+    return frozenset(one for document in read for one in (document.id, id_at(document.metadata, DOC_KEY)) if one)
+
+
+def split_cells(questions: EvalSet, path: StrPath, others: Callable[[], Iterable[object]]) -> EvalSet:
+    """Return a set in which ids of a table's cells that the other side holds in parts, and not whole, are several ids.
+
+    Args:
+        questions: The set.
+        path: Its file; only cells of tables are split.
+        others: Returns the runs or corpora; called only if a gold id may hold several.
+    """
+    if Source(path).container not in ("csv", "tsv", "xlsx"):
+        return questions
+    given = {one for question in questions for one in (*question.gold_chunk_ids, *question.gold_doc_ids)}
+    joined = {one for one in given if any(sign in one for sign in SEPARATORS)}
+    known = frozenset().union(*map(_ids_of, others())) if joined else frozenset()
+    parts = {one: found for one in joined if len(found := split_ids(one, known=known)) > 1}
+    if not parts:
+        return questions
+
+    def split(ids: Iterable[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(part for one in ids for part in parts.get(one, [one])))
+
+    rows = [
+        replace(one, gold_chunk_ids=split(one.gold_chunk_ids), gold_doc_ids=split(one.gold_doc_ids))
+        for one in questions
+    ]
+    anew = EvalSet(rows, name=questions.name)
+    anew.n_rejected = questions.n_rejected
+    return anew
 
 
 def _typed(options: Mapping[str, Any]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from krag_eval.datasets.evalset import EvalSet, as_evalset
 from krag_eval.datasets.passages import FOUND, MOST_ALTERNATIVES, Chunks, Link, Passage, find_links
 from krag_eval.datasets.question import DOC_KEY, Question, alternatives_in, check_new
 from krag_eval.documents.columns import Side
-from krag_eval.documents.document import Document, Need, Span, as_document
+from krag_eval.documents.document import SUPERSEDED_BY, Document, Need, Span, as_document
 from krag_eval.documents.readers import OFFSETS, IdKey, fields_of, id_at, read_grade, says_place
 from krag_eval.documents.text import normalize
 from krag_eval.matching.spans import CorpusTexts, read_places, read_side
@@ -54,6 +54,10 @@ def reanchor(
     passage is looked for in whole documents, as it is and then with white space and NFKC alike, and becomes the span
     where it is: a set that knows no chunking.
 
+    Documents of `must_not` are linked in the same way, but only to chunks that hold their whole text, and to all of
+    these: a current version that is merely alike must not become forbidden. One that the corpus no longer has cannot
+    leak.
+
     Args:
         evalset: The question set, or what `as_evalset` reads.
         corpus: The chunks of the new corpus, each with an id and a text; anything that `evaluate` takes as a document.
@@ -86,7 +90,12 @@ def reanchor(
     passages = [
         [search.passage(question, gold) for gold in alternatives_in(question.gold_chunks())] for question in questions
     ]
-    different = list(dict.fromkeys(passage for row in passages for passage in row if passage is not None))
+    banned = [
+        [(one, search.passage(replace(question, gold_doc_ids=()), one)) for one in question.forbidden()]
+        for question in questions
+    ]
+    every = chain(chain.from_iterable(passages), (passage for row in banned for _, passage in row))
+    different = list(dict.fromkeys(passage for passage in every if passage is not None))
     if is_to_spans:
         search.find_spans(different)
     else:
@@ -94,18 +103,23 @@ def reanchor(
         unlinked = [passage for passage in different if passage not in search.links]
         links = find_links(unlinked, chunks, threshold=threshold, tokenizer=tokenizer)
         search.links |= dict(zip(unlinked, links, strict=True))
-    rewritten, anchors, documents = [], [], []
-    for question, row in zip(questions, passages, strict=True):
+    rewritten, anchors, documents, forbidden = [], [], [], []
+    for question, row, listed in zip(questions, passages, banned, strict=True):
         new = [
             search.anchor(question, gold, passage)
             for gold, passage in zip(alternatives_in(question.gold_chunks()), row, strict=True)
         ]
         moved = list(search.moved_documents(question, row))
-        rewritten.append(search.rewrite(question, new, moved, with_texts=with_texts))
+        bans = [search.forbid(question, document, passage, new) for document, passage in listed]
+        forbidden += bans
+        rewritten.append(search.rewrite(question, new, bans, moved, with_texts=with_texts))
         anchors += new
         documents += moved
     return ReanchorReport(
-        evalset=EvalSet(rewritten, name=questions.name), anchors=tuple(anchors), documents=tuple(documents)
+        evalset=EvalSet(rewritten, name=questions.name),
+        anchors=tuple(anchors),
+        documents=tuple(documents),
+        forbidden=tuple(forbidden),
     )
 
 
@@ -184,6 +198,21 @@ class _Search:
             return replace(known, status=status, nearest=ids)
         return replace(known, status=status, new_ids=ids)
 
+    def forbid(self, question: Question, document: Document, passage: Passage | None, gold: Sequence[Anchor]) -> Anchor:
+        """Return what became of a forbidden document: what is only alike is another one; every copy is forbidden."""
+        anchor = self.anchor(question, document, passage)
+        if anchor.status == "unanchorable" and self._chunks.has_document(document.id or ""):
+            return replace(anchor, status="valid")
+        if anchor.status in ("lost", "unanchorable") or anchor.span is not None:
+            return anchor
+        if anchor.method == "rougeL" and (anchor.similarity or 0) < 1:
+            return replace(anchor, status="lost", new_ids=anchor.new_ids[:0], nearest=anchor.new_ids)
+        ids = (*anchor.new_ids, *anchor.alternatives)
+        wanted = {one for other in gold if other.status not in ("lost", "unanchorable") for one in other.new_ids}
+        free = tuple(one for one in ids if one not in wanted)
+        both = tuple(one for one in ids if one in wanted)
+        return replace(anchor, new_ids=free, alternatives=(), also_gold=both)
+
     def _status(self, passage: Passage, link: Link) -> Status:
         if link.method is None:
             return "lost"
@@ -223,7 +252,13 @@ class _Search:
             yield MovedDocument(question_id=question.id, old_id=doc_id, new_ids=new_ids)
 
     def rewrite(
-        self, question: Question, anchors: Sequence[Anchor], moved: Sequence[MovedDocument], *, with_texts: bool
+        self,
+        question: Question,
+        anchors: Sequence[Anchor],
+        bans: Sequence[Anchor],
+        moved: Sequence[MovedDocument],
+        *,
+        with_texts: bool,
     ) -> Question:
         """Return the question with the new ids."""
         chunk_ids: dict[str | None, list[str]] = {}
@@ -242,10 +277,38 @@ class _Search:
         doc_ids = {document.old_id: document.new_ids or (document.old_id,) for document in moved}
         return replace(
             question,
+            must_not=tuple(_without_repeats(self._must_not(question, bans, chunk_ids, with_texts=with_texts))),
             gold=tuple(_without_repeats(gold)),
             gold_chunk_ids=tuple(new for old in question.gold_chunk_ids for new in chunk_ids[old]),
             gold_doc_ids=tuple(new for old in question.gold_doc_ids for new in doc_ids.get(old, (old,))),
         )
+
+    def _must_not(
+        self,
+        question: Question,
+        bans: Sequence[Anchor],
+        new_ids: Mapping[str | None, Sequence[str]],
+        *,
+        with_texts: bool,
+    ) -> Iterator[Document | Need]:
+        """Yield the forbidden documents with the new ids; an id that now names another chunk is left out."""
+        ban_of = iter(bans)
+        for entry in question.must_not:
+            new: list[Document] = []
+            for document in alternatives_in([entry]):
+                ban, newer = next(ban_of), document.metadata.get(SUPERSEDED_BY)
+                now = next(iter(new_ids.get(newer, ())), newer)
+                metadata = document.metadata if now == newer else {**document.metadata, SUPERSEDED_BY: now}
+                text = ban.text if with_texts and document.text is None else document.text
+                known = replace(document, text=text, metadata=metadata)
+                if ban.status not in ("lost", "unanchorable"):
+                    new += self._gold(known, ban)
+                elif document.id is None or not self._chunks.has_document(document.id):
+                    new.append(known)
+            if not isinstance(entry, Need):
+                yield from new
+            elif new:
+                yield replace(entry, any_of=[*_without_repeats(new)])
 
     def _gold(self, document: Document, anchor: Anchor) -> Iterator[Document]:
         """Yield a gold document once for each chunk that holds it now."""
@@ -347,6 +410,7 @@ class Anchor:
         nearest: Of a lost one, the chunks that come nearest.
         text: The passage, or None.
         span: Where it is in whole documents, if spans were asked for.
+        also_gold: Of a forbidden passage, the chunks that hold it and are gold of the same question: not forbidden.
     """
 
     question_id: str
@@ -359,6 +423,7 @@ class Anchor:
     nearest: tuple[str, ...] = ()
     text: str | None = None
     span: Span | None = None
+    also_gold: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -384,11 +449,13 @@ class ReanchorReport:
         evalset: The question set with the new ids. Passages that were not found are in it as they were.
         anchors: One for each gold passage of each question, in order.
         documents: Gold documents whose ids the corpus does not have.
+        forbidden: One for each document of `must_not`.
     """
 
     evalset: EvalSet
     anchors: tuple[Anchor, ...]
     documents: tuple[MovedDocument, ...]
+    forbidden: tuple[Anchor, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -403,8 +470,9 @@ class ReanchorReport:
 
     @property
     def ok(self) -> bool:
-        """Whether every gold passage and every gold document was found."""
-        return not self.lost and all(document.new_ids for document in self.documents)
+        """Whether every gold passage and every gold document was found, and each forbidden one is known and no gold."""
+        unclear = any(anchor.status == "unanchorable" or anchor.also_gold for anchor in self.forbidden)
+        return not self.lost and not unclear and all(document.new_ids for document in self.documents)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report for JSON, without the question set."""
@@ -412,8 +480,16 @@ class ReanchorReport:
             "ok": self.ok,
             "n_questions": len(self.evalset),
             "counts": self.counts,
-            "passages": [
-                asdict(anchor) | {"text": anchor.text and clip(anchor.text, _SHOWN)} for anchor in self.anchors
-            ],
+            "passages": [_row(anchor) for anchor in self.anchors],
             "documents": [asdict(document) for document in self.documents],
+            **(
+                {"forbidden": [_row(anchor) | {"also_gold": anchor.also_gold} for anchor in self.forbidden]}
+                if self.forbidden
+                else {}
+            ),
         }
+
+
+def _row(anchor: Anchor) -> dict[str, Any]:
+    row = asdict(anchor) | {"text": anchor.text and clip(anchor.text, _SHOWN)}
+    return {name: value for name, value in row.items() if name != "also_gold"}

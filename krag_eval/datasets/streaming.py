@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
+from typing import Any
 
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, RetrieverError
@@ -37,7 +38,8 @@ def stream_pairs(
     level: str = "chunk",
     doc_key: IdKey = DOC_KEY,
     bare_ids: bool = False,
-) -> Iterator[tuple[Gold, Documents | RetrieverError]]:
+    query_ids: bool = False,
+) -> Iterator[tuple[Any, ...]]:
     """Yield the gold and the retrieved documents of each question, for `evaluate_stream`.
 
     Both files must have the same questions in the same order, which `read_evalset` and `read_run` do not ask for.
@@ -55,6 +57,7 @@ def stream_pairs(
         doc_key: The metadata key of document ids.
         bare_ids: Give nothing but ids, read under `id_key` and `grade_key`, for `evaluate_stream(..., bare_ids=True)`:
             the same numbers as by id from documents, in half the time. Each document must have an id then.
+        query_ids: Give also the id of each question, for `evaluate_stream(..., exclude_self=True)`.
 
     Raises:
         InvalidInputError: A file cannot be read, or its questions are not those of the other; the message begins with
@@ -74,12 +77,14 @@ def stream_pairs(
                 f"{ranking[0]}: has the question {ranking[1]!r:.60} where {question[0]} has {question[1]!r:.60}. "
                 f"{_CURE}"
             )
-        (place, _, documents), (its_place, _, found) = question, ranking
+        (place, query_id, documents), (its_place, _, found) = question, ranking
+        own = (query_id,) if query_ids else ()
         if not bare_ids:
-            yield documents, found
+            yield documents, found, *own
             continue
         gold_ids = _bare_gold(place, documents, id_key, grade_key)
-        yield gold_ids, found if isinstance(found, RetrieverError) else _bare(its_place, found, "retrieved", id_key)
+        ids = found if isinstance(found, RetrieverError) else _bare(its_place, found, "retrieved", id_key)
+        yield gold_ids, ids, *own
 
 
 def _gold(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from krag_eval._utils.checks import as_number
@@ -21,6 +22,7 @@ _COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
 }
 _COMPARISON = re.compile(r"\s*(<=|>=|<|>)\s*(\S.*)")
+_NO_VALUE = re.compile(r"\s*(?:(?:<=|>=|==|!=|=<|=>|<>).*|[<>]\s*[-+.0-9].*|between\s.+\sand\s.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ class Allowed:
         for key, condition in given.items():
             if key == IF_MISSING:
                 continue
+            if isinstance(condition, bool) and str(key).startswith("allowed_if"):
+                raise InvalidInputError(f"`allowed` has {key!r:.60}. Did you mean {IF_MISSING!r}?")
             if not as_id(key):
                 refuse("allowed", "a mapping from metadata keys to the values that are allowed", given)
             compared = _COMPARISON.fullmatch(condition) if isinstance(condition, str) else None
@@ -60,7 +64,16 @@ class Allowed:
             if compared is not None and bound is not None:
                 limits[key] = compared[1], bound
                 continue
-            values[key] = frozenset(map(_plain, _each(condition)))
+            wrong = [one for one in _each(condition) if isinstance(one, str) and _NO_VALUE.fullmatch(one)]
+            wrong += ["*"] if [*_each(condition)] == ["*"] else []
+            if wrong:
+                refuse(
+                    f"allowed[{key!r:.60}]",
+                    "the values that may be seen, or a comparison by <=, >=, < or >",
+                    wrong[0],
+                    "Leave a key out if any value may be seen.",
+                )
+            values[key] = frozenset(_plain(one) for one in _each(condition) if not _is_nothing(one))
             if not values[key]:
                 raise InvalidInputError(
                     f"`allowed[{key!r:.60}]` lists no value, so every document would be forbidden. Give the values "
@@ -78,6 +91,10 @@ class Allowed:
         """The metadata keys that are looked at."""
         return [*self.values, *self.limits]
 
+    def lacks(self, metadata: Mapping[str, Any]) -> int:
+        """Return how many of the keys a document lacks."""
+        return sum(_is_nothing(metadata.get(key)) for key in self.keys)
+
     def broken_by(self, metadata: Mapping[str, Any]) -> str | None:
         """Return why a document with these metadata must not be seen; None if it may be.
 
@@ -89,14 +106,14 @@ class Allowed:
         """
         for key, wanted in self.values.items():
             found = metadata.get(key)
-            if found is None:
+            if _is_nothing(found):
                 if not self.if_missing:
                     return f"it has no {key!r:.60}"
             elif wanted.isdisjoint(map(_plain, _each(found))):
                 return f"its {key!r:.60} is {found!r:.60}"
         for key, (sign, bound) in self.limits.items():
             found = metadata.get(key)
-            if found is None:
+            if _is_nothing(found):
                 if not self.if_missing:
                     return f"it has no {key!r:.60}"
                 continue
@@ -111,11 +128,16 @@ def _each(value: object) -> Iterable[object]:
     return value if isinstance(value, (list, tuple, set, frozenset)) else (value,)
 
 
+def _is_nothing(value: object) -> bool:
+    """Return whether a key has no value: tables have NaN there."""
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
 def _plain(value: object) -> object:
-    """Return a value as it is compared: `2` and `"2"` are the same, as ids are."""
+    """Return a value as it is compared: `2`, `2.0` and `"2"` are the same; tables with gaps have floats."""
     if isinstance(value, bool):
         return value
-    written = as_id(value)
+    written = as_id(int(value) if isinstance(value, float) and value.is_integer() else value)
     if written is not None:
         return written
     try:
@@ -132,14 +154,14 @@ def _orderable(value: object) -> float | datetime | None:
     """Return a number or a date, also from a string; None if it is neither."""
     if isinstance(value, str):
         try:
-            return float(value)
+            return None if math.isnan(number := float(value)) else number
         except ValueError:
             try:
                 value = datetime.fromisoformat(value)
             except ValueError:
                 return None
     if isinstance(value, datetime):
-        return value.replace(tzinfo=None) if value.tzinfo is None else value.astimezone().replace(tzinfo=None)
+        return value.replace(tzinfo=None) if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day)  # noqa: DTZ001 - a day has no time zone
     return None if isinstance(value, bool) else as_number(value)

@@ -24,6 +24,7 @@ from krag_eval.evaluation.explanation import show_document
 from krag_eval.matching import Batch
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.nearest import NEAR
+from krag_eval.metrics.aggregation import key_of
 from krag_eval.metrics.judgments import Judgments, repeated_positions
 from krag_eval.metrics.spans import found_shares
 from krag_eval.tables.html import safe, section_html
@@ -140,6 +141,7 @@ class Diagnosis(Tabular, ComparedByFields):
         misses: Every gold document that was missed.
         ceilings: Recall as it is, and what it could be.
         doc_key: The metadata key of document ids.
+        filter_loss: What share of the gold documents a filter lost, if the result has `filter_loss` at this cut-off.
     """
 
     k: int | None
@@ -149,6 +151,7 @@ class Diagnosis(Tabular, ComparedByFields):
     misses: tuple[Miss, ...]
     ceilings: Ceilings
     doc_key: IdKey = "doc_id"
+    filter_loss: float | None = None
 
     @property
     def n_gold(self) -> int:
@@ -175,7 +178,8 @@ class Diagnosis(Tabular, ComparedByFields):
 
     def to_dict(self) -> dict[str, Any]:
         """Return counts, ceilings and every miss, ready for JSON."""
-        return plain_fields(self, "signature", "k", "n_gold", "n_found", "counts", "ceilings", "misses")
+        row = plain_fields(self, "signature", "k", "n_gold", "n_found", "counts", "ceilings", "misses")
+        return row if self.filter_loss is None else {**row, "filter_loss": self.filter_loss}
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per missed gold document, with its cause. Needs pandas."""
@@ -193,6 +197,8 @@ class Diagnosis(Tabular, ComparedByFields):
         lines += [f"  {count:>6}  {cause:<17} {CAUSES[cause]}" for cause, count in self.counts.items()]
         for name, value in asdict(self.ceilings).items():
             lines.append(f"  {format_value(value):>6}  {name.replace('_', ' ')}")
+        if self.filter_loss is not None:
+            lines.append(f"  {format_value(self.filter_loss):>6}  filter loss")
         return "\n".join(lines)
 
 
@@ -242,6 +248,7 @@ def diagnose(result: Scored, k: int | None = None, *, doc_key: IdKey = "doc_id",
         misses=tuple(_missed(detail, decided, range(len(decided.cause)))),
         ceilings=_ceilings(detail, cut_off),
         doc_key=doc_key,
+        filter_loss=result.tally.by_key().get(key_of("filter_loss", cut_off)),
     )
 
 

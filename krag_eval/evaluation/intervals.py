@@ -321,7 +321,7 @@ def _rows_of(key: str, sample: Sample, detail: Detail) -> tuple[Any, BoolArray]:
 def _tangent_values(pooled: Pooled, rows: IntArray) -> FloatArray:
     """Return the pooled value and what each query adds to it."""
     estimate, slopes = pooled.tangent(*pooled.counts.sums)
-    return estimate + pooled.counts.n * (rows @ np.array([float(slope) for slope in slopes]))
+    return np.asarray(estimate + pooled.counts.n * (rows @ np.array([float(slope) for slope in slopes])))
 
 
 def _distributions_of(result: EvaluationResult) -> Distributions | None:

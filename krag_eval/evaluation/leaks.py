@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
 
 from krag_eval._utils.errors import Argument, InvalidInputError
 from krag_eval._utils.formatting import number_of, one_line
@@ -20,6 +22,7 @@ from krag_eval.evaluation.detail import Detail, Scored, detail_of, largest_cut_o
 from krag_eval.evaluation.explanation import show_document
 from krag_eval.matching.forbidden import FILTER, LISTED, MISSING, OLDER, Reason, named
 from krag_eval.matching.id_batch import IdBatch
+from krag_eval.matching.near_duplicates import near_pairs
 from krag_eval.metrics.judgments import within
 from krag_eval.metrics.leaks import Leaks
 
@@ -27,11 +30,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_SHOWN = 10
-BESIDE, INSTEAD, COPY = "older_version_beside", "older_version_instead", "copy"
+BESIDE, INSTEAD, NEAR, COPY = "older_version_beside", "older_version_instead", "near_duplicate", "copy"
 LEAK_CAUSES = {
     LISTED: "the question lists the document",
     INSTEAD: "an older version was retrieved, and the current one was not",
     BESIDE: "an older version was retrieved beside the current one",
+    NEAR: "listed, and nearly the same text as the current one, so that a ranking cannot tell them apart",
     FILTER: "its metadata break `allowed`: a filter is missing",
     MISSING: "its metadata lack a key of `allowed`: no filter can work",
     COPY: "the text of a forbidden document, under another id: not counted in the metrics",
@@ -196,7 +200,30 @@ def _rows(detail: Detail, found: Leaks, k: int | None) -> list[Leak]:
         start, stop = side.offsets[query : query + 2].tolist()
         cause = _cause(why, side.ids[start : stop if k is None or search else min(stop, start + k)])
         rows.append(_leak(detail, query, rank, search, found.documents[number], why.text, cause))
-    return rows
+    near = _near_gold(detail, rows)
+    return [replace(leak, cause=NEAR) if place in near else leak for place, leak in enumerate(rows)]
+
+
+def _near_gold(detail: Detail, rows: Sequence[Leak]) -> set[int]:
+    """Return the places of listed documents whose text is nearly that of a gold document, given or retrieved."""
+    leaks = {place: leak for place, leak in enumerate(rows) if leak.cause == LISTED}
+    batch = detail.batch
+    if not leaks or isinstance(batch, IdBatch):
+        return set()
+    bounds, wanted = batch.actual.offsets.tolist(), {one for one in batch.actual.ids if one is not None}
+    places = {one: place for place, one in enumerate(batch.predicted.ids) if one is not None and one in wanted}
+    texts: list[str | None] = []
+    ends: list[int] = []
+    for leak in leaks.values():
+        for place in range(bounds[leak.index], bounds[leak.index + 1]):
+            document, retrieved = as_document(batch.actual.documents[place]), places.get(batch.actual.ids[place] or "")
+            if document.text is None and retrieved is not None:
+                document = as_document(batch.predicted.documents[retrieved])
+            texts.append(document.text)
+        texts.append(leak.document.text)
+        ends.append(len(texts))
+    near = near_pairs(texts, np.array([0, *ends]), batch.settings)
+    return {place for place, end in zip(leaks, ends, strict=True) if end - 1 in near}
 
 
 def _cause(reason: Reason, retrieved: Collection[str | None]) -> str:

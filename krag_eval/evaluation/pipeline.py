@@ -97,9 +97,10 @@ def match_and_judge(
         sides = (judged.batch.actual, judged.batch.predicted) if settings.uses_texts and not bare_ids else ()
         raise InvalidInputError(*error.args, *(side.possible_texts() for side in sides)) from None
     if rules is not None and judged.leaks is not None:
-        from krag_eval.evaluation.rules import check_keys, say_hidden
+        from krag_eval.evaluation.rules import check_keys, check_listed, say_hidden
 
         check_keys(judged.batch.predicted, rules)
+        check_listed(judged.batch, rules)
         say_hidden(judged.leaks.hidden)
     if settings.uses_ids and counts.matched:
         spelling = SpellingWatch()
@@ -126,10 +127,12 @@ def judge_batch(
     if settings.exclude_self and (query_ids is None or not settings.uses_ids):
         raise InvalidInputError(
             Argument("exclude_self", True),
-            " compares the ids of documents with those of queries. Give `query_ids`, and ",
+            " compares the ids of documents with those of queries. Give `query_ids`, or `query_id` for one row, and ",
             Argument("match_method", "id"),
             ".",
         )
+    if settings.exclude_self and query_ids is not None and len(query_ids) != len(batch):
+        refuse("query_ids", f"one id for each of {len(batch)} queries", query_ids)
     judged = judged_of(batch, find_matches(batch), query_ids, rules)
     return replace(judged, leaks=replace(judged.leaks, hidden=hidden)) if hidden and judged.leaks else judged
 

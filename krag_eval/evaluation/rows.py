@@ -85,7 +85,13 @@ class RowScorer:
         return partial(RowScorer, k, **given), ()
 
     def score(
-        self, actual: object, predicted: object, *, must_not: object = None, allowed: object = None
+        self,
+        actual: object,
+        predicted: object,
+        *,
+        must_not: object = None,
+        allowed: object = None,
+        query_id: str | None = None,
     ) -> dict[str, float | None]:
         """Return the values of one row by key.
 
@@ -94,17 +100,25 @@ class RowScorer:
             predicted: Its retrieved documents, best first, or what the retriever raised.
             must_not: The documents that must not be retrieved, for the metrics `leak`, `leak_share` and `first_leak`.
             allowed: What whoever asks may see, as for `evaluate`.
+            query_id: The id of the query, for `exclude_self`.
 
         Raises:
             InvalidInputError: A side or a document cannot be read, or one side has nothing that the methods compare.
         """
-        values = self.score_query(actual, predicted, must_not=must_not, allowed=allowed).values.values()
+        row = self.score_query(actual, predicted, must_not=must_not, allowed=allowed, query_id=query_id)
+        values = row.values.values()
         return {
             key: value for key, value in zip(self.keys, values, strict=True) if value is not None or not self._is_safe
         }
 
     def score_query(
-        self, actual: object, predicted: object, *, must_not: object = None, allowed: object = None
+        self,
+        actual: object,
+        predicted: object,
+        *,
+        must_not: object = None,
+        allowed: object = None,
+        query_id: str | None = None,
     ) -> QueryResult:
         """Return the values of one row, under their plain keys, and the numbers of its documents; as `score`."""
         only_ids = self._settings.methods == ("id",)
@@ -122,7 +136,10 @@ class RowScorer:
             listed, conditions = (None if one is None else [one] for one in (must_not, allowed))
             rules = rules_of_lists(listed, conditions, [gold], self._settings, is_bare=bare)
         with self._lock:
-            judged = judge_batch([gold], [retrieved], self._settings, bare_ids=bare, first_query=None, rules=rules)
+            own = None if query_id is None or not self._settings.exclude_self else [query_id]
+            judged = judge_batch(
+                [gold], [retrieved], self._settings, bare_ids=bare, first_query=None, query_ids=own, rules=rules
+            )
             judged.document_counts.refuse_unmatchable(self._settings)
             values = values_of(judged, self._columns, ranks_within(self._cut_offs, judged.batch))
             self.signature = with_needs(self.signature, has_needs=judged.batch.actual.needs is not None)
@@ -188,6 +205,7 @@ def score_row(
     *,
     metrics: str | Sequence[str | MetricFunction] | None = None,
     names: str = "plain",
+    query_id: str | None = None,
     **settings: Unpack[ScoringSettings],
 ) -> dict[str, float | None]:
     """Score one row, such as one example of an evaluation platform; a `RowScorer` scores many faster.
@@ -198,6 +216,7 @@ def score_row(
         k: One cut-off or several, as for `RowScorer`.
         metrics: Names of `METRICS`, or functions; all by default.
         names: `"plain"` or `"safe"`, as for `RowScorer`.
+        query_id: The id of the query, for `exclude_self`.
         **settings: The scoring settings that `evaluate` takes. With `match_method="id"` alone, bare strings are ids.
 
     Returns:
@@ -210,7 +229,7 @@ def score_row(
     >>> score_row(["d1"], ["d7", "d1"], k=(1, 2), metrics="recall", match_method="id", names="safe")
     {'recall_at_1': 0.0, 'recall_at_2': 1.0}
     """
-    return RowScorer(k, metrics=metrics, names=names, **settings).score(actual, predicted)
+    return RowScorer(k, metrics=metrics, names=names, **settings).score(actual, predicted, query_id=query_id)
 
 
 def read_field(row: object, name: str, works_with: str | None = None) -> Any:

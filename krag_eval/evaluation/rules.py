@@ -26,6 +26,7 @@ from krag_eval.documents.readers import IdKey, as_id, fields_of, id_at, nfc
 from krag_eval.matching import Batch
 from krag_eval.matching.forbidden import Metadata, Rules, find_forbidden
 from krag_eval.matching.id_batch import IdBatch
+from krag_eval.matching.matchability import SideCounts
 from krag_eval.matching.settings import ScoringSettings, Settings
 from krag_eval.metrics.leaks import Leaks
 
@@ -157,6 +158,31 @@ def check_keys(side: Side, rules: Rules) -> None:
             Argument("allowed"),
             f" looks at, so every document counts as forbidden.{did_you_mean(key, known)} "
             "Give documents this key in their metadata, or name the right one.",
+        )
+
+
+def check_listed(batch: Batch, rules: Rules) -> None:
+    """Warn of documents of `must_not` that lack what is compared: they are never found, whatever is retrieved."""
+    if rules.is_bare or not any(rules.must_not):
+        return
+    side = Side("actual", rules.must_not, **batch.settings.reading)
+    counts = SideCounts.of(side, Batch(side, batch.predicted, batch.settings))
+    if counts.without_any:
+        compared = " and no ".join(
+            name
+            for name, reads in (
+                ("id", batch.settings.uses_ids),
+                ("text", batch.settings.uses_texts),
+                ("place", batch.settings.uses_spans),
+            )
+            if reads
+        )
+        warn(
+            f"{counts.without_any:,} of {number_of(counts.documents, 'document')} in ",
+            Argument("must_not"),
+            f" {'has' if counts.without_any == 1 else 'have'} no {compared}, which ",
+            Argument("match_method", "+".join(batch.settings.methods)),
+            " compares: these leaks cannot be found. Give it, or match by what they have.",
         )
 
 

@@ -30,11 +30,11 @@ from krag_eval.evaluation.pipeline import (
     measure,
 )
 from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.evaluation.rules import corpus_of, leaks_of, rules_of_set
+from krag_eval.evaluation.rules import corpus_of, rules_of_set
 from krag_eval.evaluation.sessions import (
     bind_sessions,
     choose_session_metrics,
-    judge_sessions,
+    judge_with_rules,
     refuse_metrics_of_rankings,
 )
 from krag_eval.evaluation.ties import TIES
@@ -196,11 +196,8 @@ def evaluate_run(
         warn(*elsewhere)
     sessions = None
     if run.has_sessions or any(metric.reads_sessions for metric in table.values()):
-        seen, hidden = (gold, []) if rules is None else rules.visible(gold)
-        sessions = judge_sessions(seen, [run.rows.get(query) for query in questions.ids], checked)
-        if rules is not None:
-            repeated = rules.repeated(np.diff(sessions.offsets).tolist())
-            judged = replace(judged, leaks=replace(leaks_of(sessions.batch, repeated, sessions.offsets), hidden=hidden))
+        sessions, leaks = judge_with_rules(gold, [run.rows.get(query) for query in questions.ids], checked, rules)
+        judged = replace(judged, leaks=leaks)
         if run.has_sessions and metrics is None:
             cut_offs, chosen = choose_metrics(choose_session_metrics(sessions), checked, k, of_run=True)
             table = dict(chosen) | (leak_metrics() if rules is not None else {})

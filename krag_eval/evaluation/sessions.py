@@ -10,14 +10,17 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval.datasets.run import FLATTEN, RunRow
-from krag_eval.datasets.sessions import Search
+from krag_eval.datasets.run import FLATTEN, Run, RunRow
+from krag_eval.datasets.sessions import Search, Stage
+from krag_eval.documents.document import Document
 from krag_eval.evaluation.pipeline import MetricsByName, columns_of, judge_batch
+from krag_eval.evaluation.rules import leaks_of
+from krag_eval.matching.forbidden import Rules
 from krag_eval.matching.settings import Settings
 from krag_eval.metrics import Metric
 from krag_eval.metrics.cut_offs import GivenCutOff
 from krag_eval.metrics.judgments import Judgments
-from krag_eval.metrics.leaks import Leaks
+from krag_eval.metrics.leaks import Leaks, no_leaks
 from krag_eval.metrics.sessions import SessionJudgments
 
 SESSION_METRICS = (
@@ -53,9 +56,10 @@ def judge_sessions(
     """
     searches = [searches_of(row) for row in rows]
     offsets = np.append(0, np.cumsum([max(len(of_row), 1) for of_row in searches]))
+    times = np.diff(offsets).tolist()
     rankings = [search.retrieved for of_row in searches for search in of_row or (Search(),)]
-    repeated = [documents for documents, n in zip(gold, np.diff(offsets).tolist(), strict=True) for _ in range(n)]
-    judged = judge_batch(repeated, rankings, settings)
+    repeated = [documents for documents, n in zip(gold, times, strict=True) for _ in range(n)]
+    judged = judge_batch(repeated, rankings, settings, query_ids=_names(rows, times))
     cited, has_cited = _cited(gold, rows, settings)
     amounts = [[search.latency_s, search.tokens] for of_row in searches for search in of_row or (Search(),)]
     seconds, tokens = np.array(amounts, dtype=np.float64).reshape(-1, 2).T
@@ -69,7 +73,28 @@ def judge_sessions(
         cited=cited,
         has_cited=has_cited,
         queries=[search.query for of_row in searches for search in of_row or (Search(),)],
+        filtered=partial(_filtered, gold, rows, settings),
     )
+
+
+def _names(rows: Sequence[RunRow | None], times: Sequence[int]) -> list[str]:
+    return ["" if row is None else row.query_id for row, n in zip(rows, times, strict=True) for _ in range(n)]
+
+
+def judge_with_rules(
+    gold: Sequence[Sequence[object]], rows: Sequence[RunRow | None], settings: Settings, rules: Rules | None
+) -> tuple[SessionJudgments, Leaks | None]:
+    """Judge each search of each session by the gold that whoever asks may see; return also which ranks are forbidden.
+
+    Raises:
+        InvalidInputError: A document cannot be read.
+    """
+    if rules is None:
+        return judge_sessions(gold, rows, settings), None
+    seen, hidden = rules.visible(gold)
+    sessions = judge_sessions(seen, rows, settings)
+    repeated = rules.repeated(np.diff(sessions.offsets).tolist())
+    return sessions, replace(leaks_of(sessions.batch, repeated, sessions.offsets), hidden=hidden)
 
 
 def searches_of(row: RunRow | None) -> tuple[Search, ...]:
@@ -89,8 +114,61 @@ def _cited(
     has_cited = np.array([one is not None for one in cited], dtype=bool)
     if not has_cited.any():
         return None, has_cited
-    judged = judge_batch(gold, [one or () for one in cited], replace(settings, unjudged="irrelevant"))
+    judged = judge_batch(
+        gold, [one or () for one in cited], replace(settings, unjudged="irrelevant", exclude_self=False)
+    )
     return judged.judgments.gold_rank > 0, has_cited
+
+
+def is_filter(stage: Stage, name: str | None = None) -> bool:
+    """Return whether a stage is the filter of this name, or by default one whose name says that it is a filter."""
+    return bool(stage.inputs) and (stage.name == name if name else "filter" in stage.name.casefold())
+
+
+def has_filter(run: Run) -> bool:
+    """Return whether a stage of a run says that it is a filter."""
+    return any(is_filter(stage) for row in run.rows.values() for one in searches_of(row) for stage in one.stages)
+
+
+def _filtered(
+    gold: Sequence[Sequence[object]], rows: Sequence[RunRow | None], settings: Settings, name: str | None
+) -> tuple[BoolArray, BoolArray]:
+    """Return which needs a filter was given and did not return, and which rows went through one.
+
+    Raises:
+        InvalidInputError: No row has such a stage.
+    """
+    lists: list[Sequence[Document]] = []
+    of_row: list[int] = []
+    names: dict[str, None] = {}
+    for place, row in enumerate(rows):
+        for search in searches_of(row):
+            returned = {stage.name: stage.retrieved for stage in search.stages}
+            names |= {stage.name: None for stage in search.stages if stage.inputs}
+            for stage in search.stages:
+                if is_filter(stage, name):
+                    lists += [[one for given in stage.inputs for one in returned[given]], stage.retrieved]
+                    of_row += [place] * 2
+    if not lists:
+        wanted = "whose name contains 'filter'" if name is None else f"named {name!r:.60}"
+        known = f" The stages with inputs are: {', '.join(map(repr, names))!s:.200}." if names else ""
+        raise InvalidInputError(
+            f"The metric 'filter_loss' needs a stage {wanted}, with the `inputs` that it was given, and no row of the "
+            f"run has one.{known} Name the filter, as in 'filter_loss(stage=NAME)', or leave the metric out."
+        )
+    places = [*of_row, *range(len(rows))]  # what each row needs is counted with an empty ranking
+    query_ids = _names([rows[place] for place in places], [1] * len(places))
+    rankings = [*lists, *[()] * len(rows)]
+    judged = judge_batch([gold[place] for place in places], rankings, settings, query_ids=query_ids).judgments
+    first = np.append(0, np.cumsum(judged.n_gold[len(lists) :]))
+    filters = judged.gold_query < len(lists)
+    was_given, found = judged.gold_query[filters] % 2 == 0, judged.gold_rank[filters] > 0
+    before = np.append(0, np.cumsum(judged.n_gold))[judged.gold_query[filters]]
+    needs = first[np.array(of_row)[judged.gold_query[filters]]] + np.arange(len(before)) - before
+    taken_out = np.zeros(int(first[-1]), dtype=bool)
+    given, returned_it = needs[was_given], found[~was_given]  # both lists of a filter have the same needs
+    taken_out[given[found[was_given] & ~returned_it]] = True
+    return taken_out, np.isin(np.arange(len(rows)), of_row)
 
 
 def choose_session_metrics(sessions: SessionJudgments) -> list[str]:
@@ -153,8 +231,11 @@ def _is_missing(name: str, sessions: SessionJudgments) -> bool:
 
 
 def score_sessions(
-    sessions: SessionJudgments, metrics: MetricsByName, cut_offs: Sequence[GivenCutOff]
+    sessions: SessionJudgments, metrics: MetricsByName, cut_offs: Sequence[GivenCutOff], leaks: Leaks | None
 ) -> dict[str, FloatArray]:
     """Return the values of all sessions by key, for metrics that `bind_sessions` returned."""
-    columns = columns_of(metrics, cut_offs)
-    return {key: metric.function(sessions.judgments, k) for key, (metric, k) in columns.items()}
+    columns, forbidden = columns_of(metrics, cut_offs), {"leaks": leaks or no_leaks(len(sessions))}
+    return {
+        key: metric.function(sessions.judgments, k, **(forbidden if metric.reads_leaks else {}))
+        for key, (metric, k) in columns.items()
+    }

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Unpack
+from typing import Any, Unpack, cast
 
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError, describe_type, warn
@@ -130,7 +130,13 @@ class Scorer:
         return self._tally.n_queries
 
     def score(
-        self, actual: object, predicted: object, *, must_not: object = None, allowed: object = None
+        self,
+        actual: object,
+        predicted: object,
+        *,
+        must_not: object = None,
+        allowed: object = None,
+        query_id: str | None = None,
     ) -> QueryResult:
         """Score one query.
 
@@ -139,15 +145,23 @@ class Scorer:
             predicted: Its retrieved documents, best first, or what the retriever raised.
             must_not: The documents that must not be retrieved, for the metrics `leak`, `leak_share` and `first_leak`.
             allowed: What whoever asks may see, as for `evaluate`.
+            query_id: Its id, for `exclude_self`.
 
         Raises:
             InvalidInputError: A document cannot be read; the query then counts nowhere.
         """
+        query_ids = None if query_id is None else [query_id]
         rules = {name: None if one is None else [one] for name, one in (("must_not", must_not), ("allowed", allowed))}
-        return self.score_batch([actual], [predicted], **rules).query_result(0)
+        return self.score_batch([actual], [predicted], query_ids=query_ids, **rules).query_result(0)
 
     def score_batch(
-        self, actual: object, predicted: object, *, must_not: object = None, allowed: object = None
+        self,
+        actual: object,
+        predicted: object,
+        *,
+        must_not: object = None,
+        allowed: object = None,
+        query_ids: Sequence[str] | None = None,
     ) -> EvaluationResult:
         """Score some queries; all or, where one cannot be read, none of them.
 
@@ -156,6 +170,7 @@ class Scorer:
             predicted: The retrieved documents of each query, best first, or what the retriever raised.
             must_not: The documents of each query that must not be retrieved, as for `evaluate`.
             allowed: What whoever asks may see, for each query, as for `evaluate`.
+            query_ids: The id of each query, for `exclude_self`.
 
         Returns:
             The result of these queries alone, counted from 0.
@@ -169,7 +184,15 @@ class Scorer:
             from krag_eval.evaluation.rules import rules_of_lists  # most queries forbid nothing
 
             rules = rules_of_lists(must_not, allowed, actual, self._settings, is_bare=self._bare_ids)
-        judged = judge_batch(actual, predicted, self._settings, bare_ids=self._bare_ids, first_query=first, rules=rules)
+        judged = judge_batch(
+            actual,
+            predicted,
+            self._settings,
+            bare_ids=self._bare_ids,
+            first_query=first,
+            query_ids=query_ids if self._settings.exclude_self else None,
+            rules=rules,
+        )
         self.signature = with_needs(self.signature, has_needs=judged.batch.actual.needs is not None)
         self._between_steps()
         values, tally = score(judged, self._columns, self._cut_offs)
@@ -215,7 +238,7 @@ class Scorer:
 
 
 def evaluate_stream(
-    pairs: Iterable[tuple[object, object]],
+    pairs: Iterable[tuple[object, ...]],
     k: int | str | Sequence[int | str | None] | None = DEFAULT_CUT_OFFS,
     *,
     metrics: str | Sequence[str | MetricFunction] | None = None,
@@ -228,7 +251,8 @@ def evaluate_stream(
     """Score queries from an iterator; memory holds one batch, the numbers are those of `evaluate` to the last bit.
 
     Args:
-        pairs: For each query its gold documents and its retrieved documents, best first.
+        pairs: For each query its gold documents and its retrieved documents, best first; with `exclude_self` also the
+            id of the query.
         k: One cut-off or several, each at least 1, or a budget such as `"2000tok"`; None scores all ranks.
         metrics: Names of `METRICS`, or functions; all by default.
         bare_ids: The documents are nothing but ids, as for `evaluate_ids`.
@@ -255,9 +279,9 @@ def evaluate_stream(
     scorer = Scorer(k, metrics=metrics, bare_ids=bare_ids, **settings)
     runner = CallbackRunner(callbacks, raise_errors=raise_errors)
     runner.start(EvaluationStart(None, scorer.keys, scorer.signature))
-    for actual, predicted in _batches(pairs, size):
+    for actual, predicted, *query_ids in _batches(pairs, size, 3 if settings.get("exclude_self") else 2):
         first_query = scorer.n_queries
-        part = scorer.score_batch(actual, predicted)
+        part = scorer.score_batch(actual, predicted, query_ids=query_ids[0] if query_ids else None)
         if runner:
             for row in part.per_query:
                 runner.query(replace(row, index=row.index + first_query))
@@ -270,19 +294,18 @@ def evaluate_stream(
     return result
 
 
-def _batches(pairs: Iterable[object], size: int) -> Iterator[tuple[list[object], list[object]]]:
-    """Return the pairs as two lists at a time."""
+def _batches(pairs: Iterable[object], size: int, n_parts: int) -> Iterator[tuple[list[Any], ...]]:
+    """Return the pairs, or with the ids of the queries their triples, as that many lists at a time."""
     source, start = iter(pairs), 0
     while batch := list(islice(source, size)):
-        gold: list[object] = []
-        retrieved: list[object] = []
         for query, pair in enumerate(batch, start):
-            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-                raise InvalidInputError(
-                    f"`pairs` gave {describe_type(pair)} for query {query}. "
-                    "Give a pair (gold documents, retrieved documents) for each query."
-                )
-            gold.append(pair[0])
-            retrieved.append(pair[1])
-        yield gold, retrieved
+            if not isinstance(pair, (tuple, list)) or len(pair) != n_parts:
+                wanted = "a pair (gold documents, retrieved documents) for each query"
+                if n_parts == 3:
+                    wanted = (
+                        "(gold documents, retrieved documents, query id) for each query, as `exclude_self` needs it; "
+                        "`stream_pairs(..., query_ids=True)` does"
+                    )
+                raise InvalidInputError(f"`pairs` gave {describe_type(pair)} for query {query}. Give {wanted}.")
+        yield tuple(map(list, zip(*cast("list[tuple[Any, ...]]", batch), strict=True)))
         start += len(batch)

@@ -15,12 +15,13 @@ from krag_eval.documents.access import Allowed
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import SUPERSEDED_BY, Document, as_document, may_be_need
 from krag_eval.documents.needs import as_need
-from krag_eval.documents.readers import as_id, split_pair
+from krag_eval.documents.readers import OFFSETS, as_id, split_pair
 from krag_eval.documents.text import normalize
 from krag_eval.matching import Batch, find_matches
 from krag_eval.matching.id_batch import IdSide
 from krag_eval.matching.settings import Settings
 
+_PLACE = ("doc_id", *chain.from_iterable(OFFSETS))
 Metadata = Mapping[str, Mapping[str, Any]]
 
 
@@ -92,7 +93,7 @@ class Rules:
 
     def _hidden(self, document: Document, allowed: Allowed) -> str | None:
         metadata = self.metadata_of(document)
-        says_something = any(metadata.get(key) is not None for key in allowed.keys)
+        says_something = allowed.lacks(metadata) < len(allowed.keys)
         why = allowed.broken_by(metadata) if says_something else None
         return None if why is None else f"{named(document)}: {why}"
 
@@ -164,7 +165,7 @@ def _add_broken(reasons: dict[int, Reason], batch: Batch, rules: Rules) -> int:
             except TypeError:  # a value is a list
                 found, seen = None, ()
             if found is None:
-                found = allowed.broken_by(fields), any(fields.get(key) is None for key in keys)
+                found = allowed.broken_by(fields), allowed.lacks(fields) > 0
                 if seen:
                     known[seen] = found
             why, lacks = found
@@ -180,7 +181,7 @@ def _listed(batch: Batch, rules: Rules) -> dict[int, Reason]:
     try:
         side = _side(settings, rules)
         by_id = settings.methods == ("id",)
-        found = _with_ids(batch, side, rules) if by_id else _with_texts(batch, side)
+        found = _with_ids(batch, side, rules) if by_id else _with_texts(batch, side, rules)
     except InvalidInputError:
         _read_carefully(rules)
         raise
@@ -240,19 +241,26 @@ def _matched_ids(side: Side) -> Iterable[Sequence[str | None]]:
     return (ids[start:stop] for start, stop in pairwise(side.offsets.tolist()))
 
 
-def _with_texts(batch: Batch, side: Side) -> dict[int, Any]:
+def _with_texts(batch: Batch, side: Side, rules: Rules) -> dict[int, Any]:
     """Return the forbidden documents that were retrieved by any method, by position."""
-    texts, gold_texts = side.given_texts, batch.actual.given_texts
     first, gold_first = side.offsets.tolist(), batch.actual.offsets.tolist()
-    for query in range(len(batch)):
-        both = {*texts[first[query] : first[query + 1]]} & {*gold_texts[gold_first[query] : gold_first[query + 1]]}
-        if (same := next((one for one in both if one), None)) is not None:
-            _refuse_both(same, query)
+    for query, listed in enumerate(rules.must_not):
+        banned = side.documents[first[query] : first[query + 1]] if listed else ()
+        gold = batch.actual.documents[gold_first[query] : gold_first[query + 1]] if listed else ()
+        names = {identity(as_document(one)) for one in banned} - {""}
+        if (same := next((one for one in map(as_document, gold) if identity(one) in names), None)) is not None:
+            _refuse_both(same.text or same.metadata, query)
     matches = find_matches(Batch(side, batch.predicted, batch.settings))
     found: dict[int, Any] = {}
     for gold, position in zip(matches.actual.tolist(), matches.predicted.tolist(), strict=True):
         found.setdefault(position, side.documents[gold])
     return found
+
+
+def identity(document: Document) -> str | tuple[tuple[str, Any], ...]:
+    """Return by what a document is the same as another one that is matched by text or span: its place, or its text."""
+    place = tuple((key, one) for key in _PLACE if (one := document.metadata.get(key)) is not None)
+    return place if len(place) > 2 else normalize(document.text or "")
 
 
 def _refuse_both(name: object, query: int) -> NoReturn:
@@ -279,9 +287,9 @@ def check_gold(gold: Sequence[Document], must_not: Sequence[Document], question:
         InvalidInputError: A document is both.
     """
     ids = {one.id for one in must_not if one.id is not None}
-    texts = {normalize(one.text) for one in must_not if one.id is None and one.text}
+    others = {identity(one) for one in must_not if one.id is None} - {""}
     for one in gold:
-        if one.id in ids or (one.id is None and one.text and normalize(one.text) in texts):
+        if one.id in ids or (one.id is None and identity(one) in others):
             raise InvalidInputError(
                 f"{named(one)} is gold and in `must_not` of {question}. It can be one of the two: take it out of one."
             )

@@ -27,6 +27,7 @@ from krag_eval.metrics.reciprocal_rank import complete_rank, reciprocal_rank
 from krag_eval.metrics.redundancy import redundancy
 from krag_eval.metrics.sessions import (
     session_complete,
+    session_filter_loss,
     session_late_recovery,
     session_length,
     session_needless,
@@ -162,6 +163,7 @@ FURTHER_METRICS: dict[str, Metric] = {
     "needless_searches": Metric(session_needless, reads_sessions=True, lower_is_better=True),
     "late_recovery": Metric(session_late_recovery, reads_sessions=True),
     "seen_not_cited": Metric(session_seen_not_cited, reads_sessions=True, lower_is_better=True),
+    "filter_loss": Metric(session_filter_loss, parameters={"stage": str}, reads_sessions=True, lower_is_better=True),
     "n_searches": Metric(
         session_length, has_cut_off=False, has_limits=False, reads_sessions=True, lower_is_better=True
     ),

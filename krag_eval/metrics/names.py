@@ -210,7 +210,7 @@ def is_lower_better(key: str) -> bool:
     return metric is not None and metric.lower_is_better
 
 
-def has_limits(key: str) -> bool:
-    """Return whether the values of this key are known to lie between 0 and 1, as far as its name says."""
-    metric = ALL_METRICS.get(re.split("[(@]", key)[0])
-    return metric is None or metric.has_limits
+def is_share(key: str) -> bool | None:
+    """Return whether every value of this key lies between 0 and 1; None for a metric of the user's own."""
+    metric = ALL_METRICS.get(re.split("[(@]", key.removeprefix("macro_").removeprefix("micro_"))[0])
+    return None if metric is None else metric.has_limits

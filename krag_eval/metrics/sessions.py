@@ -5,7 +5,7 @@ They read `SessionJudgments`, which hold what each search found; `k` is the cut-
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +37,8 @@ class SessionJudgments:
             what was cited.
         has_cited: Which sessions say what was cited.
         queries: What was searched for, None where that is not known; length n_rows.
+        filtered: Returns for the name of a stage, or None for all filters, which needs it was given and did not return,
+            and which sessions went through it.
     """
 
     batch: Batch
@@ -48,6 +50,7 @@ class SessionJudgments:
     cited: BoolArray | None = None
     has_cited: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
     queries: Sequence[str | None] = ()
+    filtered: Callable[[str | None], tuple[BoolArray, BoolArray]] | None = None
 
     def __len__(self) -> int:
         return len(self.n_searches)
@@ -329,6 +332,38 @@ def session_seen_not_cited(judged: Judgments, k: GivenCutOff = None, *, sessions
     cited = np.zeros(len(sessions.gold_session), dtype=bool) if sessions.cited is None else sessions.cited
     seen = sessions.mean_over_needs((sessions.first_searches(k) >= 0) & ~cited)
     return np.where(sessions.has_cited, seen, np.nan)
+
+
+def session_filter_loss(
+    judged: Judgments,  # noqa: ARG001
+    k: GivenCutOff = None,
+    *,
+    sessions: SessionJudgments,
+    stage: str | None = None,
+) -> FloatArray:
+    """Return the needs that were lost because a filter took them out, as a share.
+
+        filter loss@k = needs that a filter was given and did not return, and that no search shows within k / needs
+
+    Shape: (n_queries,), float64. Range: 0 to 1 - recall, lower is better. NaN where a query has no gold document that
+    the asker may see, and where no filter ran.
+
+    Args:
+        judged: Not used.
+        k: The cut-off of the last stage, within each search.
+        sessions: What each search and each stage found.
+        stage: The name of the filter; by default each stage whose name contains "filter".
+
+    Edge cases:
+        * A need that reaches the first k ranks by another branch of the pipeline is not lost.
+
+    Source: ours; docs/metrics.md.
+    """
+    if sessions.filtered is None:
+        return np.full(len(sessions), np.nan)
+    taken_out, has_filter = sessions.filtered(stage)
+    lost = sessions.mean_over_needs(taken_out & (sessions.first_searches(k) < 0))
+    return np.where(has_filter, lost, np.nan)
 
 
 def session_length(judged: Judgments, k: GivenCutOff = None, *, sessions: SessionJudgments) -> FloatArray:  # noqa: ARG001

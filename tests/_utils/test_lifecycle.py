@@ -66,3 +66,35 @@ print(told)
         "['before b', 'before a', 'anew', 'child a', 'child b']",
         "['before b', 'before a', 'parent a', 'parent b']",
     ]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="need a system that forks")
+@pytest.mark.parametrize("imported", ["first", "last"])
+def test_a_worker_of_celery_exits_as_a_process_does(imported: str) -> None:
+    ours = "from krag_eval._utils.lifecycle import at_exit\nat_exit('send', lambda: print('sent', flush=True))\n"
+    theirs = """
+import os, sys, types
+
+class Signal:  # of Celery, whose workers end with os._exit
+    receivers = {}
+
+    def connect(self, receiver, weak=True):
+        self.receivers[id(receiver)] = receiver
+        assert not weak
+
+    def send(self):
+        for receiver in self.receivers.values():
+            receiver(signal=self, sender=None, pid=1, exitcode=0)
+
+signals = sys.modules["celery.signals"] = types.ModuleType("celery.signals")
+signals.worker_process_shutdown = Signal()
+"""
+    worker = """
+if (child := os.fork()) == 0:
+    signals.worker_process_shutdown.send()
+    os._exit(0)
+os.waitpid(child, 0)
+print("the parent ends", flush=True)
+"""
+    out, err = printed((theirs + ours if imported == "first" else ours + theirs) + worker)
+    assert (out.splitlines(), err) == (["sent", "the parent ends", "sent"], "")

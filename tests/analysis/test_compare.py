@@ -237,7 +237,38 @@ def test_the_worst_slice_is_the_crippled_one() -> None:
     assert (worst.field, worst.value, worst.n, worst.difference) == ("type", "negation", 18, -1)
     assert comparison.worst_slices["half"].value == "ko"  # the odd questions
     assert comparison.worst_slice in comparison.worst_slices.values()
-    assert "worst slice: type = negation (18 queries): recall@5 -1.000" in repr(comparison)
+    assert "surely worse: type = negation (18 queries): recall@5 -1.000" in repr(comparison)
+
+
+def test_a_slice_is_named_only_if_it_is_decided_over_the_slices_of_all_fields() -> None:
+    fields = [f"f{n}" for n in range(8)]
+    evalset = EvalSet(
+        {"id": f"q{i}", "gold_chunk_ids": [f"g{i}"], **{f: str(i % (n + 2)) for n, f in enumerate(fields)}}
+        for i in range(60)
+    )
+    lost = run({i: 1 for i in range(60) if i % 2 or i >= 14}, evalset)
+    kept = run(dict.fromkeys(range(60), 1), evalset)
+    alone = compare(evalset, {"kept": kept, "lost": lost}, k=5, metrics="recall", by="f0")
+    together = compare(evalset, {"kept": kept, "lost": lost}, k=5, metrics="recall", by=fields)
+    assert [row.value for row in alone.losing_slices()] == ["0"]
+    assert [row.outcome for row in together.slices if (row.field, row.value) == ("f0", "0")] == [Outcome.WORSE]
+    assert (together.losing_slices(), together.worst_slice, together.worst_slices) == ([], None, {})
+    assert "no slice is surely worse" in repr(together)
+
+
+@pytest.mark.full
+def test_of_equal_systems_a_loss_is_named_at_most_once_in_twenty() -> None:
+    named = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        evalset = EvalSet(
+            {"id": f"q{i}", "gold_chunk_ids": [f"g{i}"], "type": str(i % 6), "language": str(i // 40)}
+            for i in range(240)
+        )
+        runs = {name: run({i: 1 for i in range(240) if rng.random() < 0.7}, evalset) for name in "ab"}
+        comparison = compare(evalset, runs, k=5, metrics=["recall"], by=["type", "language"], n_bootstrap=1000)
+        named += bool(comparison.losing_slices())
+    assert named <= 60 * 0.05 + 3 * (60 * 0.05) ** 0.5
 
 
 def test_a_large_drop_of_one_query_does_not_hide_a_drop_of_many() -> None:
@@ -298,7 +329,9 @@ def test_everything_goes_into_json_and_pandas() -> None:
     comparison = compare(SET, {"half": HALF, "모두": ALL}, k=(1, 5), metrics=["recall", "mrr"])
     document = json.loads(comparison.to_json())
     assert document["rows"][0] == comparison.rows[0].to_dict()
-    assert document["worst_slices"]["모두"]["field"] == "type"
+    assert document["worst_slices"] == {}  # "모두" gained everywhere
+    lost = compare(SET, {"모두": ALL, "half": HALF}, k=5).to_dict()["worst_slices"]
+    assert lost["half"]["field"] == "type"
     assert document["transitions"] == [transition.to_dict() for transition in comparison.transitions]
     assert (document["baseline"], document["keys"]) == ("half", ["recall@1", "recall@5", "mrr@1", "mrr@5"])
     frame = comparison.to_pandas()

@@ -24,7 +24,7 @@ from krag_eval import (
     evaluate_ids,
     evaluate_run,
 )
-from krag_eval.analysis.gate import Policy, Requirement, Status, _Changes, _Claim
+from krag_eval.analysis.gate import Policy, Requirement, Status, _Changes, _Claim, _need_limits
 from krag_eval.statistics.significance import sample_size
 from tests.support.gate_cases import SET, make_run, make_set
 
@@ -221,6 +221,53 @@ def test_a_slice_passes_by_its_own_questions_alone(each: int) -> None:
     evalset, run, baseline = ten_slices(3, 3, each)
     for allowed, expected in ((0.05, Status.INCONCLUSIVE), (0.25, Status.PASS)):
         assert check_gate(evalset, run, no_drop(allowed, 10), baseline=baseline).checks[1].status == expected
+
+
+def test_a_gate_prints_a_row_for_each_requirement() -> None:
+    policy = {"gate": {"require": ["recall@1 >= 0.6"], "no_drop": {"mrr@1": 0.02}}}
+    policy["slices"] = {"type": {"literal": {"require": ["observed(recall@1) >= 1"]}}}
+    run, baseline = make_run("new", SET, range(20)), make_run("old", SET, range(19))
+    lines = repr(check_gate(SET, run, Policy.from_dict(policy), baseline=baseline)).splitlines()
+    assert lines[0] == "Gate: FAIL, new against old, 100 questions"
+    assert [line.split("  ")[0] for line in lines[2:5]] == ["observed(recall@1) (type=literal)", "mrr@1", "recall@1"]
+    verdicts = [word for line in lines[2:5] for word in line.split() if word in set(Status)]
+    assert verdicts == ["fail", "inconclusive", "pass"]
+    assert lines[4].split() == ["recall@1", "0.8000", "(0.7082", "to", "0.8733)", ">=", "0.6", "pass"]
+
+
+def test_a_check_names_its_procedure_and_where_it_comes_from() -> None:
+    evalset = EvalSet([{"id": f"q{i}", "gold_chunk_ids": ["a", "b"]} for i in range(40)])
+    run = answered("new", evalset, ["found", "half"] * 20)
+    requirements = ["hit_rate@2 >= 0.5", "recall@2 >= 0.5", "observed(recall@2) >= 0.5"]
+    checks = check_gate(evalset, run, Policy.from_dict({"gate": {"require": requirements}})).checks
+    assert [check.procedure for check in checks] == ["exact", "shape-free", "plain"]
+    exact, shape_free, plain = (check.to_dict()["reference"] for check in checks)
+    assert ("Clopper" in exact, "Gaffke" in shape_free, plain) == (True, True, None)
+    assert checks[0].p_pass == pytest.approx(0.5**40)
+    assert (checks[2].p_pass, checks[2].p_fail) == (None, None)
+
+
+@pytest.mark.parametrize("requirement", ["recall@1 >= 80", "observed(macro_recall@1) <= -0.1", "micro_recall@1 > 1.01"])
+def test_a_bound_that_no_share_can_have_is_refused(requirement: str) -> None:
+    with pytest.raises(InvalidInputError, match=r"recall@1 lies between 0 and 1, and "):
+        check_gate(SET, make_run("new", SET), Policy.from_dict({"gate": {"require": [requirement]}}))
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_so_few_questions_prove_little_and_break_nothing(n: int) -> None:
+    few = make_set(n)
+    run = make_run("new", few)
+    report = check_gate(few, run, Policy.from_dict({"gate": {"require": ["recall@1 >= 0.02"]}}))
+    assert report.checks[0].status == Status.PASS  # 0.025 ** (1 / n) is the exact bound
+    assert check_gate(few, run, no_drop(0.5), baseline=run).status == Status.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("key", ["num_ret", "first_leak", "tokens_to_evidence"])
+def test_a_mean_without_limits_is_not_decided(key: str) -> None:
+    with pytest.raises(InvalidInputError, match=rf"{key!r} is not limited .* 'observed\({key}\) <= 3'"):
+        _need_limits(key, np.array([0.5]))
+    with pytest.raises(InvalidInputError, match=r"not limited to 0 to 1"):
+        check_gate(SET, make_run("new", SET), Policy.from_dict({"gate": {"require": ["num_ret >= 0.5"]}}))
 
 
 @pytest.mark.full

@@ -84,7 +84,7 @@ def test_the_command_prints_what_compare_returns(
     out, err = capsys.readouterr()
     assert (out, err) == (f"{compare(SET, RUNS, k=2)}\n", "")
     assert "worse: recall@2, mrr@2, ndcg@2" in out
-    assert "worst slice: type = 부정 (20 queries)" in out
+    assert "surely worse: type = 부정 (20 queries)" in out
 
 
 @pytest.mark.full
@@ -137,7 +137,7 @@ def test_two_equal_runs_do_not_differ() -> None:
     same = compare(SET, {"a": RUNS["bm25"], "b": RUNS["bm25"]}, k=2)
     assert headline(same).startswith("no query differs in ")
     assert "<details>" not in same.to_markdown()
-    assert "Worst slices" not in same.to_markdown()
+    assert "surely worse" not in same.to_markdown()
     pairs = compare(SET, {**RUNS, "again": RUNS["broken"]}, k=2, baseline=None)
     assert headline(pairs).startswith("`broken` is worse than `bm25` in recall@2, mrr@2, ndcg@2; `again` is worse than")
 

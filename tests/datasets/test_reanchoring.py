@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from krag_eval import Document, EvalSet, InvalidInputError, Question
+from krag_eval import Document, EvalSet, InvalidInputError, Question, evaluate_run
 from krag_eval.datasets.reanchoring import reanchor
+from tests.support.command_line import Runner
 
 Row = dict[str, Any]
 # Each sentence has words of its own, so that any stretch of it stands nowhere else.
@@ -246,3 +249,82 @@ def test_a_corpus_that_nothing_can_be_linked_to_is_refused(corpus: list[Any], me
         reanchor(question("x"), corpus)
     with pytest.raises(InvalidInputError, match="`threshold`"):
         reanchor(question("x"), [{"id": "a", "text": "b"}], threshold=1.5)
+
+
+NOW = "A standard parcel costs seven euros since January and arrives within three working days."
+OLD = NOW.replace("seven", "five")
+SECRET = "The discount of the customer Birch is fifteen percent on all parcels of the first quarter."
+
+
+def rules_of(corpus: list[Row], *must_not: Any, **fields: Any) -> tuple[Any, Question]:
+    old = [{"id": "now", "text": NOW}, {"id": "old", "text": OLD}, {"id": "secret", "text": SECRET}]
+    report = reanchor(question({"id": "now"}, must_not=list(must_not), **fields), corpus, old_corpus=old)
+    return report, report.evalset["q"]
+
+
+def test_forbidden_passages_go_with_their_text_to_every_chunk_that_holds_it() -> None:
+    corpus = [{"id": "n1", "text": NOW}, {"id": "n2", "text": f"{SECRET} Ask Ann."}, {"id": "n3", "text": SECRET}]
+    asked = {"asker": "ann", "allowed": {"tenant": ["a"]}}
+    report, linked = rules_of(corpus, {"id": "secret", "reason": "of Birch"}, **asked)
+    assert [(one.id, one.metadata["reason"]) for one in linked.must_not] == [("n3", "of Birch"), ("n2", "of Birch")]
+    assert (linked.asker, linked.allowed, [one.id for one in linked.gold]) == ("ann", {"tenant": ["a"]}, ["n1"])
+    assert (report.ok, report.counts["moved"], report.forbidden[0].status) == (True, 1, "moved")
+    assert report.to_dict()["forbidden"][0]["new_ids"] == ("n3", "n2")
+
+
+def test_an_outdated_version_that_is_gone_does_not_make_the_current_one_forbidden() -> None:
+    report, linked = rules_of([{"id": "n1", "text": NOW}], "old")
+    assert ([one.id for one in linked.gold], [one.id for one in linked.must_not]) == (["n1"], ["old"])
+    assert (report.forbidden[0].status, report.forbidden[0].nearest, report.ok) == ("lost", ("n1",), True)
+
+
+def test_an_id_that_now_names_another_chunk_is_not_kept_as_forbidden() -> None:
+    report, linked = rules_of([{"id": "old", "text": NOW}, {"id": "n2", "text": "Something else entirely."}], "old")
+    assert ([one.id for one in linked.gold], linked.must_not, report.ok) == (["old"], (), True)
+
+
+def test_a_chunk_that_holds_the_gold_and_the_forbidden_passage_is_said() -> None:
+    report, linked = rules_of([{"id": "n1", "text": f"{NOW} {SECRET}"}], "secret")
+    assert ([one.id for one in linked.gold], linked.must_not) == (["n1"], ())
+    assert (report.forbidden[0].also_gold, report.ok) == (("n1",), False)
+
+
+def test_a_forbidden_document_whose_text_nobody_knows_is_kept_and_said() -> None:
+    corpus = [{"id": "n1", "text": NOW, "metadata": {"doc_id": "faq"}}]
+    report, linked = rules_of(corpus, "unknown", "faq")
+    assert [one.id for one in linked.must_not] == ["unknown", "faq"]
+    assert [one.status for one in report.forbidden] == ["unanchorable", "valid"]
+    assert not report.ok
+
+
+def test_the_current_version_behind_a_superseded_one_gets_its_new_id() -> None:
+    old = [{"id": "now", "text": NOW}, {"id": "old", "text": OLD}]
+    rows = [*question({"id": "now"}), {"id": "other", "question": "?", "gold": [{"id": "now"}]}]
+    evalset = EvalSet(rows, supersedes={"now": ["old"]})
+    corpus = [{"id": "n1", "text": NOW}, {"id": "n2", "text": OLD}]
+    linked = reanchor(evalset, corpus, old_corpus=old).evalset
+    for found, cause in ((["n2"], "older_version_instead"), (["n2", "n1"], "older_version_beside")):
+        run = {"q": [{"id": one} for one in found], "other": [{"id": "n1"}]}
+        assert [leak.cause for leak in evaluate_run(linked, run, k=2, metrics="leak").leaks()] == [cause]
+
+
+def test_forbidden_passages_become_spans_with_the_gold() -> None:
+    whole = [{"id": "d", "text": f"Prices. {NOW} Secrets. {SECRET}"}]
+    rows = question({"id": "now", "text": NOW}, must_not=[{"id": "secret", "text": SECRET, "reason": "of Birch"}])
+    linked = reanchor(rows, whole, to="spans").evalset["q"]
+    (banned,) = linked.must_not
+    assert (banned.id, banned.text, banned.metadata["reason"]) == (None, SECRET, "of Birch")
+    start = whole[0]["text"].index(SECRET)
+    found = [{"doc_id": "d", "start": start, "end": start + len(SECRET)}, {"doc_id": "d", "start": 8, "end": start - 9}]
+    result = evaluate_run(EvalSet([linked]), {"q": found}, k=2, match_method="span", metrics=["leak_share", "recall"])
+    assert (result["leak_share@2"], result["recall@2"]) == (0.5, 1)
+
+
+def test_the_command_says_what_became_of_forbidden_documents(command: Runner) -> None:
+    rows = question({"id": "g", "text": NOW}, must_not=[{"id": "s", "text": SECRET}, "x"])
+    for name, lines in (("set", rows), ("chunks", [{"id": "n1", "text": f"{NOW} {SECRET}"}])):
+        Path(f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines), encoding="utf-8")
+    outcome = command("reanchor set.jsonl --corpus chunks.jsonl")
+    assert outcome.code == 1
+    assert "2 documents of must_not: 1 merged, 1 unanchorable." in outcome.out
+    assert "'q' 's': 'n1' is gold, too, so it is not forbidden. Cut smaller chunks." in outcome.out

@@ -104,7 +104,7 @@ def test_what_is_gold_is_never_outdated() -> None:
         ({"versions": ("title", "year")}, "corpus"),
         ({"versions": ("title", "none"), "corpus": CHUNKS}, "'none'"),
         ({"versions": ("title", "year"), "corpus": [*CHUNKS, {"id": "p", "metadata": {"title": "price", "year": "x"}}]},
-         "several types"),
+         "no order (types: int, str)"),
     ],
 )  # fmt: skip
 def test_rules_of_a_set_that_cannot_be_meant_are_refused(given: dict[str, Any], named: str) -> None:
@@ -145,3 +145,37 @@ def test_rules_stay_where_gold_is_linked_anew() -> None:
         "ann",
     )
     assert {"must_not", "allowed", "asker"} <= {*moved.to_pandas()}
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"), [("9", "10"), ("v1.9", "v1.10"), ("2025-12-31", "2026-01-01"), (9, 10.5), ("rev a", "Rev B")]
+)
+def test_versions_are_in_the_order_in_which_people_count(older: object, newer: object) -> None:
+    corpus = [{"id": name, "metadata": {"of": "p", "v": v}} for name, v in (("old", older), ("new", newer))]
+    rows = [{"id": name, "gold_chunk_ids": [name]} for name in ("old", "new")]
+    questions = EvalSet(rows).forbidding(versions=("of", "v"), corpus=corpus)
+    assert [[one.id for one in question.must_not] for question in questions] == [[], ["old"]]
+
+
+@pytest.mark.parametrize("version", [{"n": 1}, [1], float("nan"), "01.02.2026", True])
+def test_versions_without_an_order_are_refused(version: object) -> None:
+    corpus = [{"id": name, "metadata": {"of": "p", "v": version}} for name in "ab"]
+    with pytest.raises(InvalidInputError, match="have no order"):
+        EvalSet([{"id": "q", "gold_chunk_ids": ["a"]}]).forbidding(versions=("of", "v"), corpus=corpus)
+
+
+def test_a_long_chain_of_versions_is_followed_to_its_end() -> None:
+    chain = {f"v{n}": [f"v{n - 1}", f"w{n - 1}"] for n in range(1, 3000)} | {
+        f"w{n}": f"v{n - 1}" for n in range(1, 3000)
+    }
+    (question,) = EvalSet([{"id": "q", "gold_chunk_ids": ["v2999"]}], supersedes=chain)
+    assert len(question.must_not) == 2 * 2999
+    with pytest.raises(InvalidInputError, match="circular"):
+        EvalSet([question], supersedes=chain | {"v0": ["v2999"]})
+
+
+def test_askers_are_found_under_any_unicode_form_of_their_name() -> None:
+    row = {"id": "q", "gold_chunk_ids": ["a"], "asker": "Ren\u00e9"}
+    assert EvalSet([row], askers={"Rene\u0301": {"tenant": ["x"]}})[0].allowed == {"tenant": ["x"]}
+    with pytest.raises(InvalidInputError, match="It names: nobody"):
+        EvalSet([row], askers={})

@@ -13,14 +13,19 @@ from krag_eval import (
     EvalSet,
     InvalidInputError,
     KragEvalWarning,
+    RowScorer,
     Run,
     RunRow,
     Scorer,
     evaluate,
     evaluate_ids,
     evaluate_run,
+    evaluate_stream,
     read_run,
     score_row,
+    stream_pairs,
+    write_evalset,
+    write_run,
 )
 
 Rows = list[list[str]]
@@ -92,6 +97,30 @@ def test_it_is_the_same_by_query_for_documents_and_for_runs() -> None:
         evaluate_run(evalset, run, **settings),
     ):
         assert result["mrr@1"] == 1
+
+
+def test_it_is_the_same_for_streams_and_for_single_rows(tmp_path: Path) -> None:
+    settings: Any = {"k": 1, "metrics": "mrr", "exclude_self": True}
+    triples = list(zip(GOLD, OWN, QUERIES, strict=True))
+    assert evaluate_stream(triples, bare_ids=True, **settings)["mrr@1"] == 1
+    scorer, rows = Scorer(bare_ids=True, **settings), RowScorer(match_method="id", **settings)
+    for gold, found, query in triples:
+        assert scorer.score(gold, found, query_id=query).values["mrr@1"] == 1
+        assert rows.score(gold, found, query_id=query) == {"mrr@1": 1}
+        assert score_row(gold, found, query_id=query, match_method="id", **settings) == {"mrr@1": 1}
+    scorer.score_batch(GOLD, OWN, query_ids=QUERIES)
+    assert (scorer.result()["mrr@1"], scorer.n_queries) == (1, 12)
+    with pytest.raises(InvalidInputError, match="one id for each of 6 queries"):
+        scorer.score_batch(GOLD, OWN, query_ids=QUERIES[:5])
+    with pytest.raises(InvalidInputError, match="query id"):
+        evaluate_stream([triple[:2] for triple in triples], bare_ids=True, **settings)
+    evalset, run = tmp_path / "set.jsonl", tmp_path / "run.jsonl"
+    write_evalset(EvalSet([{"id": q, "gold_chunk_ids": g} for g, _, q in triples]), evalset)
+    found_rows = [{"query_id": q, "retrieved": [{"id": one} for one in found]} for _, found, q in triples]
+    write_run(Run.of("r", map(RunRow.from_dict, found_rows)), run)
+    for bare in (True, False):
+        pairs = stream_pairs(evalset, run, bare_ids=bare, query_ids=True)
+        assert evaluate_stream(pairs, bare_ids=bare, match_method="id", **settings)["mrr@1"] == 1
 
 
 def test_own_documents_that_are_gold_or_few_are_no_reason_to_warn() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
-from collections.abc import Sequence
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -23,9 +27,13 @@ from krag_eval import (
     evaluate_run,
     funnel,
 )
+from krag_eval.analysis.funnel import has_stages
 from krag_eval.evaluation.leaks import LEAK_CAUSES
+from tests.support.stage_graphs import DOCUMENTS, random_case
 
-KEYS = ("leak@1", "leak@3", "leak", "leak_share@1", "leak_share@3", "leak_share", "first_leak")
+CUT_OFFS = {"@1": 1, "@3": 3, "": None}
+BUDGETS = {"@3tok": "3tok", "@8tok": "8tok"}
+KEYS = (*(f"{name}{at}" for name in ("leak", "leak_share") for at in CUT_OFFS), "first_leak")
 Doc = dict[str, Any]
 
 
@@ -54,13 +62,27 @@ def is_forbidden(document: Doc, must_not: list[Any], allowed: Doc | None, field:
     return same or (allowed is not None and breaks(document, allowed))
 
 
-def values(searches: list[list[Doc]], must_not: list[Any], allowed: Doc | None, field: str) -> dict[str, float | None]:
+def n_within(search: list[Doc], k: int | str | None) -> int:
+    """Contract: a budget of tokens holds the first documents that fit into it."""
+    if not isinstance(k, str):
+        return len(search) if k is None else k
+    sums = itertools.accumulate(len(one["text"].split()) for one in search)
+    return sum(n_tokens <= int(k.removesuffix("tok")) for n_tokens in sums)
+
+
+def values(
+    searches: list[list[Doc]],
+    must_not: list[Any],
+    allowed: Doc | None,
+    field: str,
+    cut_offs: Mapping[str, int | str | None] = CUT_OFFS,
+) -> dict[str, float | None]:
     if not must_not and allowed is None:
-        return dict.fromkeys(KEYS)
+        return dict.fromkeys([*(f"{name}{at}" for name in ("leak", "leak_share") for at in cut_offs), "first_leak"])
     flags = [[is_forbidden(one, must_not, allowed, field) for one in search] for search in searches]
     found: dict[str, float | None] = {}
-    for k, at in ((1, "@1"), (3, "@3"), (10**9, "")):
-        inside = [search[:k] for search in flags]
+    for at, k in cut_offs.items():
+        inside = [row[: n_within(search, k)] for row, search in zip(flags, searches, strict=True)]
         n_shown = sum(map(len, inside))
         found[f"leak{at}"] = float(any(map(any, inside)))
         found[f"leak_share{at}"] = sum(map(sum, inside)) / n_shown if n_shown else 0.0
@@ -116,22 +138,33 @@ def test_every_value_is_that_of_the_contract(field: str, method: str, n: int) ->
 
 
 def in_searches(draw: random.Random) -> list[list[Doc]]:
-    return [[document(draw, "id") for _ in range(draw.randint(1, 4))] for _ in range(draw.randint(2, 4))]
+    def text() -> Doc:
+        return {"text": " ".join(["word"] * draw.randint(1, 4))}
+
+    return [[document(draw, "id") | text() for _ in range(draw.randint(1, 4))] for _ in range(draw.randint(1, 4))]
 
 
+@pytest.mark.parametrize("n", [200, pytest.param(20_000, marks=pytest.mark.full)])
 @pytest.mark.filterwarnings("ignore:.*(holds|same document|corpus|No document has):krag_eval.KragEvalWarning")
-def test_a_session_leaks_if_any_of_its_searches_does() -> None:
-    draw = random.Random(7)
+def test_a_session_leaks_if_any_of_its_searches_does_within_ranks_and_within_budgets(n: int) -> None:
+    draw, every = random.Random(7), CUT_OFFS | BUDGETS
     rows, sessions, expected = [], [], []
-    for number in range(200):
+    for number in range(n):
         listed, rule = rules(draw, "id")
         searches = in_searches(draw)
         rows.append({"id": number, "gold": [{"id": "a"}], "must_not": listed, "allowed": rule or {}})
         searched = [{"query": "?", "retrieved": search} for search in searches]
         sessions.append(RunRow.from_dict({"query_id": str(number), "searches": searched}))
-        expected.append(values(searches, listed, rule, "id"))
-    result = evaluate_run(EvalSet(rows), Run.of("s", sessions), (1, 3, None))
-    assert [{key: row.values[key] for key in KEYS} for row in result.per_query] == expected
+        expected.append(values(searches, listed, rule, "id", every))
+    result = evaluate_run(EvalSet(rows), Run.of("s", sessions), [*every.values()])
+    assert [{key: row.values[key] for key in expected[0]} for row in result.per_query] == expected
+    alone = [place for place, row in enumerate(sessions) if len(row.searches) == 1]
+    asked = EvalSet([rows[place] for place in alone])
+    run = {str(rows[place]["id"]): sessions[place].searches[0].retrieved for place in alone}
+    of_one = evaluate_run(asked, run, [*every.values()], metrics=["leak", "leak_share", "first_leak"])
+    assert [dict(row.values) for row in of_one.per_query] == [
+        {key: expected[place][key] for key in of_one} for place in alone
+    ]
     first = result.leaks()[0]
     assert first.search is not None
     assert rows[first.index]["must_not"] or rows[first.index]["allowed"]
@@ -224,6 +257,63 @@ def test_rules_that_cannot_be_meant_are_refused(given: dict[str, Any], named: st
     assert named in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "condition", ["*", ["*"], None, [None], [math.nan], "=< 2", "!= x", ["<= 2"], "between 1 and 2", "<= nan", "> -"]
+)
+def test_a_condition_that_no_document_can_meet_as_it_was_meant_is_refused(condition: object) -> None:
+    with pytest.raises(InvalidInputError, match=r"allowed\['level'\]"):
+        evaluate([["a"]], [["a"]], k=1, allowed=[{"level": condition}])
+
+
+def test_a_misspelled_flag_is_named() -> None:
+    with pytest.raises(InvalidInputError, match="Did you mean 'allowed_if_missing'"):
+        evaluate([["a"]], [["a"]], k=1, allowed=[{"level": [1], "allowed_if_mising": True}])
+
+
+@pytest.mark.parametrize(
+    ("condition", "value", "is_allowed"),
+    [
+        ([1, 2], 2.0, True),  # a table with gaps has floats
+        (["2"], 2.0, True),
+        ([2], 2.5, False),
+        (["*", "a"], "*", True),  # the mark of what everybody may see
+        ("<= 2", math.nan, False),
+        (["x"], math.nan, False),
+        (">= 2026-01-01", datetime(2026, 1, 1, 1, tzinfo=timezone(timedelta(hours=2))), False),  # 23:00 in UTC
+        (">= 2026-01-01", datetime(2025, 12, 31, 23, tzinfo=timezone(-timedelta(hours=2))), True),
+    ],
+)
+def test_values_are_compared_as_they_are_meant_on_every_machine(condition: Any, value: Any, is_allowed: bool) -> None:
+    found = [[{"id": "a", "metadata": {"key": value}}]]
+    asked: dict[str, Any] = {"k": 1, "match_method": "id", "metrics": "leak"}
+    assert evaluate([[{"id": "a"}]], found, allowed=[{"key": condition}], **asked)["leak@1"] == 1 - is_allowed
+    unless = evaluate([[{"id": "a"}]], found, allowed=[{"key": condition, "allowed_if_missing": True}], **asked)
+    assert unless["leak@1"] == (0 if value != value else 1 - is_allowed)
+
+
+def test_forbidden_documents_that_lack_what_is_compared_are_told() -> None:
+    rows: dict[str, Any] = {"id": "q", "gold": [{"id": "a", "text": "t"}], "must_not": [{"text": "secret"}, "b"]}
+    found = {"q": [{"id": "a", "text": "t"}]}
+    for method, told in (("id", "have|has no id"), ("text", "has no text")):
+        with pytest.warns(KragEvalWarning, match=rf"1 of 2 documents in `must_not` ({told})"):
+            evaluate_run([rows], found, k=1, match_method=method, metrics="leak")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluate_run([rows], found, k=1, match_method=["id", "text"], metrics="leak")
+
+
+def test_one_text_or_span_that_is_gold_and_forbidden_under_two_ids_is_refused() -> None:
+    gold, banned = [[{"id": "a", "text": "Hello  World"}]], [[{"id": "b", "text": "hello world"}]]
+    with pytest.raises(InvalidInputError, match="'Hello  World' is gold and in `must_not`"):
+        evaluate(gold, [["x"]], k=1, must_not=banned)
+    assert evaluate(gold, [[{"id": "b"}, {"id": "a"}]], k=2, must_not=banned, match_method="id")["leak@2"] == 1
+    span = {"doc_id": "d", "start": 0, "end": 9}
+    with pytest.raises(InvalidInputError, match="is gold and in `must_not` of the question 'q'"):
+        EvalSet([{"id": "q", "gold": [span], "must_not": [{**span, "reason": "embargo"}]}])
+    with pytest.raises(InvalidInputError, match="is gold and in `must_not` of query 0"):
+        evaluate([[span]], [[span]], k=1, must_not=[[dict(span)]], match_method="span")
+
+
 def test_nothing_forbidden_leaves_every_result_as_it_was() -> None:
     gold, found = [["a"], ["b"]], [["a", "x"], ["y", "b"]]
     plain = evaluate(gold, found, k=2)
@@ -291,6 +381,37 @@ def test_causes_tell_a_missing_filter_from_missing_metadata_and_an_old_version_b
     assert {*review.causes} <= {*LEAK_CAUSES}
 
 
+@pytest.mark.parametrize("gold_text", [True, False])
+def test_a_listed_document_that_nearly_is_the_current_one_is_told_from_any_other(gold_text: bool) -> None:
+    now = "The standard parcel up to ten kilograms costs seven euros within the whole country since January."
+    old = now.replace("seven", "six")
+    gold = {"id": "now", "text": now} if gold_text else {"id": "now"}
+    rows = [
+        {"id": 1, "gold": [gold], "must_not": ["old", "secret"]},
+        {"id": 2, "gold": [gold], "must_not": ["old"]},
+        {"id": 3, "gold": [{"id": "else", "text": "Opening hours"}], "must_not": ["old", "bare"]},
+        {"id": 4, "gold": [gold], "allowed": {"tenant": ["t"], "allowed_if_missing": True}},
+    ]
+    documents = [{"id": "old", "text": old}, {"id": "secret", "text": "A secret."}]
+    found = {
+        "1": [{"id": "now", "text": now}, *documents],
+        "2": documents[:1],
+        "3": [*documents, {"id": "bare"}],
+        "4": [{"id": "other", "text": old, "metadata": {"tenant": "u"}}],
+    }
+    review = evaluate_run(EvalSet(rows), found, k=5, metrics="leak").leaks()
+    causes = [(leak.id, leak.document.id, leak.cause) for leak in review]
+    assert causes == [
+        ("1", "old", "near_duplicate"),
+        ("1", "secret", "listed"),
+        ("2", "old", "near_duplicate"),
+        ("3", "old", "listed"),
+        ("3", "bare", "listed"),
+        ("4", "other", "filter_missing"),
+    ]
+    assert "2  near_duplicate: listed, and nearly the same text as the current one" in repr(review)
+
+
 def test_the_stage_that_last_held_a_forbidden_document() -> None:
     def documents(*ids: str) -> list[Doc]:
         return [{"id": one} for one in ids]
@@ -305,6 +426,50 @@ def test_the_stage_that_last_held_a_forbidden_document() -> None:
     assert funnel(rows, run, k=1).leaks == {"dense": 1, "filter": 1, "kept": 1}
     assert "last stage with a forbidden document" in repr(funnel(rows, run, k=1))
     assert funnel([{"id": "q", "gold_chunk_ids": ["a"]}], run, k=1).leaks == {}
+
+
+@pytest.mark.parametrize("n_cases", [40, pytest.param(2_500, marks=pytest.mark.full)])
+@pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")
+def test_the_last_stage_of_each_forbidden_document_in_random_pipelines(n_cases: int) -> None:
+    draw, seen = random.Random(n_cases), Counter[str]()
+    for _ in range(n_cases):
+        rows, questions, _ = random_case(draw, 8)
+        tenants = {one: {"tenant": draw.choice("tuv")} for one in DOCUMENTS}
+        lists = [
+            part
+            for row in rows
+            for search in [row, *row.get("searches", ())]
+            for part in [search, *search.get("stages", ())]
+        ]
+        for one in (one for part in lists for one in part.get("retrieved", ())):
+            one["metadata"] = tenants[one["id"]]
+        given, expected = {row["query_id"]: row for row in rows}, Counter[str]()
+        k = draw.choice([1, 3, None])
+        for question in questions:
+            gold = {one["id"] for need in question["gold"] for one in need["any_of"]}
+            free = [one for one in DOCUMENTS if one not in gold]
+            question["must_not"] = draw.sample(free, draw.randint(0, min(3, len(free))))
+            question["allowed"] = draw.choice([{}, {"tenant": ["t", "u"]}])
+            expected += last_stages(question, given.get(question["id"]), tenants, k)
+        run = Run.of("run", map(RunRow.from_dict, rows))
+        if not has_stages(run):
+            continue
+        leaks = funnel(EvalSet(questions), run, k=k).leaks
+        assert leaks == dict(expected)
+        seen += Counter(leaks)
+    assert min(seen[stage] for stage in ("s0", "s1", "s2", "kept")) > n_cases / 4
+
+
+def last_stages(question: Doc, row: Doc | None, tenants: Mapping[str, Doc], k: int | None) -> Counter[str]:
+    """Contract: the fate of a forbidden document is the last stage that still holds it; `kept` within k."""
+    rule, last = question["allowed"].get("tenant"), dict[str, str]()
+    for search in [] if row is None or "error" in row else row.get("searches", [row]):
+        for stage in search.get("stages") or [{"name": "run", "retrieved": search["retrieved"]}]:
+            for one in stage["retrieved"]:
+                if one["id"] in question["must_not"] or (rule and tenants[one["id"]]["tenant"] not in rule):
+                    last[one["id"]] = "kept" if last.get(one["id"]) == "kept" else stage["name"]
+        last |= {one["id"]: "kept" for one in stage["retrieved"][:k] if one["id"] in last}
+    return Counter(last.values())
 
 
 def test_a_budget_of_tokens_is_a_cut_off_of_leaks_too() -> None:

@@ -18,6 +18,7 @@ from krag_eval import (
     diagnose,
     evaluate,
     evaluate_run,
+    funnel,
 )
 from krag_eval.evaluation.sessions import OPTIONAL_METRICS, SESSION_METRICS
 
@@ -244,3 +245,22 @@ def test_comparing_an_agent_with_a_retriever() -> None:
     result = evaluate_run(evalset, agent, intervals=True)
     assert result.intervals is not None
     assert not math.isnan(result.intervals["searches_to_evidence@10"][0])  # type: ignore[index]
+
+
+def test_a_question_that_finds_itself_is_left_out_of_searches_and_stages_too() -> None:
+    own, gold = {"id": "q"}, {"id": "a"}
+    searches = [{"retrieved": [own, gold]}, {"retrieved": [{"id": "x"}]}]
+    stages = [
+        {"name": "dense", "retrieved": [own, gold]},
+        {"name": "top", "inputs": ["dense"], "retrieved": [own, gold]},
+    ]
+    rows = ({"searches": searches, "cited": [own]}, {"stages": stages})
+    of_searches, of_stages = (Run.of("r", [RunRow.from_dict({"query_id": "q", **row})]) for row in rows)
+    for run, metric in ((of_searches, "session_recall"), (of_stages, "recall")):
+        values = [
+            evaluate_run([{"id": "q", "gold": [gold]}], run, k=1, metrics=metric, exclude_self=flag)[f"{metric}@1"]
+            for flag in (False, True)
+        ]
+        assert values == [0, 1]
+    assert funnel([{"id": "q", "gold": [gold]}], of_stages, k=1).recall == 0
+    assert funnel([{"id": "q", "gold": [gold]}], of_stages, k=1, exclude_self=True).recall == 1

@@ -197,7 +197,7 @@ def test_the_comparison_example_names_the_slice_that_was_crippled(
     printed = capsys.readouterr().out
     broken = printed[printed.index("broken against words") :]
     assert "  worse: recall@10, mrr@10, ndcg@10\n" in broken
-    assert "  worst slice: type = number" in broken
+    assert "  surely worse: type = number" in broken
     assert page.read_text(encoding="utf-8").startswith("## part.json: ")
 
 

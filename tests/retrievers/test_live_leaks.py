@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from krag_eval import EvalSet, InvalidInputError, LiveScorer, evaluate_run
+from krag_eval import EvalSet, InvalidInputError, LiveScorer, RetrievalSink, evaluate_run
 from krag_eval.metrics import LEAK_METRICS
 from krag_eval.retrievers.live.alerts import Alert
+from krag_eval.retrievers.live.sinks import ScoredSession
+from tests.support.live_cases import retrieve
 
 EVALSET = EvalSet(
     [
@@ -50,6 +52,48 @@ def test_the_first_leak_of_a_question_is_an_alert_at_once() -> None:
         scorer.flush()
     assert [alert.questions for alert in alerts] == [("When?",), ("Who?",)]
     assert str(alerts[0]) == "a forbidden document was retrieved for 'When?' (leak@10)"
+
+
+class Told(RetrievalSink):
+    """Remembers what is sent of sessions."""
+
+    def __init__(self) -> None:
+        self.told: list[ScoredSession] = []
+
+    def locate(self, framework: str, run_id: object) -> object:
+        return "a target"
+
+    def on_session_scored(self, session: ScoredSession, targets: Any) -> None:
+        self.told.append(session)
+
+
+@pytest.mark.parametrize("n_searches", [1, 2])
+def test_a_session_sends_what_evaluate_run_says_of_its_leaks(n_searches: int) -> None:
+    sink = Told()
+    scorer = LiveScorer(EVALSET, k=2, sinks=sink, keep_documents=True)
+    for question in EVALSET.texts:
+        for n in range(n_searches):
+            retrieve(scorer, question, FOUND[question] if n else FOUND[question][::-1], session_id=question)
+        scorer.end_session(question)
+    assert scorer.flush(10)
+    whole = evaluate_run(EVALSET, scorer.sessions(), k=2, metrics=["session_recall", *LEAK_METRICS])
+    for sent, expected in zip(sink.told, whole.per_query, strict=True):
+        assert {key: sent.scores[key] for key in whole} == dict(expected.values)
+    assert [sent.scores["leak@2"] for sent in sink.told] == [1, 1, None]
+    assert sink.told[0].scores["first_leak"] == 1
+    result = scorer.session_result()
+    assert {key: result[key] for key in whole} == whole.to_dict()
+    assert result.leaks().to_dicts() == whole.leaks().to_dicts()
+    assert len(result.leaks()) == 2 * n_searches
+
+
+def test_a_session_has_no_leak_metrics_where_nothing_is_forbidden() -> None:
+    scorer = LiveScorer(EVALSET[2:], k=2, keep_documents=True)
+    retrieve(scorer, "What?", FOUND["What?"], session_id="s")
+    scorer.end_session("s")
+    assert scorer.flush(10)
+    assert scorer.session_result()["session_recall@2"] == 1
+    assert not {*scorer.session_result()} & {"leak@2", "leak_share@2", "first_leak"}
 
 
 def test_without_rules_alerts_need_something_to_watch() -> None:

@@ -124,3 +124,38 @@ def test_the_window_forgets_and_leaves_out_what_has_no_value() -> None:
 def test_what_cannot_be_watched_is_refused(arguments: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidInputError, match=says):
         LiveScorer(GOLD, match_method="id", **arguments)
+
+
+def test_a_session_is_scored_only_for_sinks_that_want_so_many_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Every(RetrievalSink):
+        def __init__(self, fewest: float) -> None:
+            self.fewest_searches = fewest
+            self.told: list[int] = []
+
+        def on_session_scored(self, session: Any, targets: Any) -> None:
+            self.told.append(len(session.row.searches))
+
+    def sessions(*sinks: Every) -> int:
+        scored: list[bool] = []
+        scorer = LiveScorer({"q": ["a"]}, k=1, sinks=sinks)
+        judge = scorer._judge.sessions
+        score = judge.score
+
+        def noted(*given: Any, **more: Any) -> Any:
+            scored.append(True)
+            return score(*given, **more)
+
+        monkeypatch.setattr(judge, "score", noted)
+        for n_searches in (1, 2, 3):
+            with scorer.question("q"):
+                for _ in range(n_searches):
+                    scorer.end_here(scorer.begin_here("q", "search"), ["a"])
+        assert scorer.flush(30)
+        assert scorer.session_counters.scored == 3
+        return len(scored)
+
+    every, several, none = Every(1), Every(2), Every(float("inf"))
+    assert sessions(every, several, none) == 3
+    assert (every.told, several.told, none.told) == ([1, 2, 3], [2, 3], [])
+    assert sessions(several, none) == 2
+    assert sessions(none) == 0

@@ -426,7 +426,7 @@ def test_a_markdown_comment_of_the_gate_has_no_markup_of_others() -> None:
 def test_a_markdown_summary_of_a_comparison_has_no_markup_of_others() -> None:
     hostile = "`|<img src=x> [a](http://b) @you\u202e\n# c"
     evalset = krag_eval.EvalSet(
-        [{"id": f"{hostile}{n}", "question": hostile, "gold_chunk_ids": ["a"], "type": hostile} for n in range(2)]
+        [{"id": f"{hostile}{n}", "question": hostile, "gold_chunk_ids": ["a"], "type": hostile} for n in range(30)]
     )
     runs = [
         krag_eval.Run.of(
@@ -436,7 +436,7 @@ def test_a_markdown_summary_of_a_comparison_has_no_markup_of_others() -> None:
                 for one, id_ in zip(evalset, found, strict=True)
             ],
         )
-        for name, found in ((f"b{hostile}", "aa"), (f"r{hostile}", "ax"), (f"s{hostile}", "xa"))
+        for name, found in ((f"b{hostile}", "a" * 30), (f"r{hostile}", "a" + "x" * 29), (f"s{hostile}", "x" * 29 + "a"))
     ]
     markdown = krag_eval.compare(evalset, {run.name: run for run in runs}, by="type").to_markdown()
     page = MarkdownIt("commonmark").enable("table").render(markdown)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from krag_eval.toolkit import RunFileOptions, console, number_of, put_json, read_runs, warn
 from krag_eval_labels.estimation import estimate as estimate_metric
-from krag_eval_labels.estimation import read_labels
+from krag_eval_labels.estimation import read_labels, reader_of_labelled
 
 
 def estimate(
@@ -20,7 +20,7 @@ def estimate(
     known: bool = False,
     json_out: Path | None = None,
     files: RunFileOptions,
-    **passed: Annotated[Any, estimate_metric, "k gain precision_denominator probability confidence id_key seed"],
+    **passed: Annotated[Any, estimate_metric, "k gain precision_denominator probability confidence id_key id_map seed"],
 ) -> None:
     """Estimate a metric of runs from a model's labels of all documents and human labels of a sample.
 
@@ -47,7 +47,8 @@ def estimate(
         **passed,
     )
     given = ("evalset", questions), ("judge", judge), ("people", labels)
-    graded, judged, labelled = (read_labels(name, rows, passed.get("id_key")).keys() for name, rows in given)
+    read = reader_of_labelled(passed.get("id_key"), passed.get("id_map"))
+    graded, judged, labelled = (read_labels(name, rows, read).keys() for name, rows in given)
     if (n := len((graded & judged) - labelled)) and not known:
         warn(
             f"The set has grades for {number_of(n, 'document')} that the judge labelled and people did not. The doctor "

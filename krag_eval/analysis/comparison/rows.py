@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -168,6 +168,23 @@ class ComparisonRow:
         return row | {"outcome": str(self.outcome), "verdict": self.verdict, "reason": self.reason}
 
 
+def decided(rows: Iterable[ComparisonRow], outcome: Outcome, n_families: int = 1) -> list[ComparisonRow]:
+    """Return the rows of which this outcome may be said: whatever names one as better, worse or lost asks here.
+
+    Args:
+        rows: The rows that are looked at.
+        outcome: What is to be said.
+        n_families: Into how many families, each with its own correction, their tests are divided: together they have
+            one error, by Bonferroni's inequality.
+    """
+    return [
+        row
+        for row in rows
+        if row.outcome is outcome
+        and (row.p_holm is None or row.p_holm * n_families <= 1 - row.confidence + 1e-12 or outcome is Outcome.SAME)
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Transition:
     """Gold documents that went from one state to another, between the baseline and a system.
@@ -265,35 +282,31 @@ class Compared(ComparedByFields):
 
     @property
     def worst_slices(self) -> dict[str, ComparisonRow]:
-        """For each system the slice and metric where it surely lost most, or else seems to have gained least.
-
-        Surely lost: the row of `slices` whose `gain_at_most`, the best end of its interval, is lowest and below 0, so
-        that a large drop of a few queries, which may be chance, does not hide a drop of many. Where no slice surely
-        lost, the row with the lowest gain. Both in units of the baseline's mean of the metric over all queries.
-        Systems have none where there are no slices.
-        """
+        """For each system the slice and metric where it lost most, of those that are decided; see `losing_slices`."""
         worst: dict[str, ComparisonRow] = {}
-        for row in self.slices:
-            if row.n and (row.system not in worst or self._rank(row) < self._rank(worst[row.system])):
-                worst[row.system] = row
+        for row in self.losing_slices():
+            worst.setdefault(row.system, row)
         return worst
 
     @property
     def worst_slice(self) -> ComparisonRow | None:
-        """The worst of `worst_slices` over all systems; None where there are no slices."""
-        return min(self.worst_slices.values(), key=self._rank, default=None)
+        """The worst of `worst_slices` over all systems; None where no slice is decided to have lost."""
+        return next(iter(self.losing_slices()), None)
 
     def losing_slices(self) -> list[ComparisonRow]:
-        """Return each slice that seems to have lost, at the metric where it lost most, the worst first."""
+        """Return each slice of which it is decided that it lost, at the metric where it lost most, the worst first.
+
+        The family of the decision is all slices by all fields, so that a slice which is named here did not just have
+        bad luck. The order is that of the loss that is certain, in units of the baseline's mean over all queries.
+        """
         worst: dict[tuple[str, str | None, str | None], ComparisonRow] = {}
-        for row in sorted((row for row in self.slices if row.n and (row.gain or 0.0) < 0), key=self._rank):
+        n_fields = len({row.field for row in self.slices})
+        for row in sorted(decided(self.slices, Outcome.WORSE, n_fields), key=self._rank):
             worst.setdefault((row.system, row.field, row.value), row)
         return list(worst.values())
 
-    def _rank(self, row: ComparisonRow) -> tuple[bool, float]:
-        at_most = row.gain_at_most or 0.0
-        lost = at_most if at_most < 0 else row.gain or 0.0
-        return at_most >= 0, lost / (abs(self[row.system, row.key].baseline_mean or 0.0) or 1.0)
+    def _rank(self, row: ComparisonRow) -> float:
+        return (row.gain_at_most or 0.0) / (abs(self[row.system, row.key].baseline_mean or 0.0) or 1.0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""

@@ -123,9 +123,8 @@ def _notes(comparison: Compared, system: str, rows: list[ComparisonRow]) -> Iter
     left_out = max((row.n_left_out for row in rows), default=0)
     if left_out:
         yield f"{number_of(left_out, 'query')} without a value (such as those without gold documents): left out."
-    worst = comparison.worst_slices.get(system)
-    if worst is not None:
-        yield _sentence(describe_worst(worst))
+    if comparison.slices:
+        yield _sentence(describe_worst(comparison.worst_slices.get(system)))
     for change in describe_transitions(comparison, system):
         yield _sentence(change)
 

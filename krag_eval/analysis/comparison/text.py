@@ -1,4 +1,4 @@
-"""A comparison as text and Markdown: tables, verdicts, the worst slice and what became of the misses."""
+"""A comparison as text and Markdown: tables, verdicts, where it lost and what became of the misses."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from krag_eval._utils.formatting import (
     one_line,
     shorten,
 )
-from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome
+from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome, decided
 
 WIDTH = 80
 _FOUND = "found"
 _GAP = "  "
-_NUMBERS = ("base", "here", "diff", "interval", "p", "+/=/-")
+_NUMBERS = ("base", "here", "diff", "interval", "p adj", "+/=/-")
 
 
 def describe(comparison: Compared) -> str:
-    """Return tables, verdicts, the worst slice and what became of the misses, system by system or key by key."""
+    """Return tables, verdicts, where it lost and what became of the misses, system by system or key by key."""
     lines = []
     for key, of_key in comparison.letters.items():
         lines += [*_pairs(comparison, key, of_key), ""]
@@ -135,23 +135,25 @@ def remark(row: ComparisonRow) -> str:
 
 
 def _slices(comparison: Compared, system: str) -> Iterator[str]:
-    """Yield the worst slice, and the other slices for its metric."""
-    worst = comparison.worst_slices.get(system)
-    if worst is None:
+    """Yield the slice that lost, or that none is decided to, and all slices for its metric."""
+    if not comparison.slices:
         return
+    worst = comparison.worst_slices.get(system)
     yield from _wrap(describe_worst(worst), _GAP)
+    key = comparison.keys[0] if worst is None else worst.key
     for field in dict.fromkeys(row.field for row in comparison.slices):
-        rows = [r for r in comparison.slices if (r.system, r.key, r.field) == (system, worst.key, field)]
-        yield from _wrap(f"{worst.key} by {field}:", _GAP)
+        rows = [r for r in comparison.slices if (r.system, r.key, r.field) == (system, key, field)]
+        yield from _wrap(f"{key} by {field}:", _GAP)
         yield from _table([_label(row) for row in rows], rows)
 
 
-def describe_worst(worst: ComparisonRow) -> str:
-    """Return the worst slice of a system, in words."""
-    surely = "" if (worst.gain_at_most or 0) < 0 else ", not surely a loss"
+def describe_worst(worst: ComparisonRow | None) -> str:
+    """Return in words where a system lost most, of the slices that are decided to have lost."""
+    if worst is None:
+        return "no slice is surely worse"
     return (
-        f"worst slice: {_label(worst, with_field=True)} ({number_of(worst.n, 'query')}): {worst.key} "
-        f"{format_difference(worst.difference)} ({_interval(worst)}){surely}"
+        f"surely worse: {_label(worst, with_field=True)} ({number_of(worst.n, 'query')}): {worst.key} "
+        f"{format_difference(worst.difference)} ({_interval(worst)})"
     )
 
 
@@ -189,7 +191,7 @@ def headline(comparison: Compared, name: Callable[[str], str] = _code) -> str:
     rows = comparison.pairs or comparison.rows
     parts = []
     for outcome in (Outcome.WORSE, Outcome.BETTER):
-        named = [row for row in rows if row.outcome is outcome]
+        named = decided(rows, outcome)
         by_pair: dict[tuple[str, str], list[str]] = {}
         for row in named[:_MOST_QUESTIONS]:
             by_pair.setdefault((row.system, row.baseline), []).append(row.key)
@@ -228,14 +230,15 @@ def markdown(comparison: Compared) -> Iterator[str]:
     slices = comparison.losing_slices()[:_MOST_SLICES]
     if slices:
         labels = [f"{_code(_label(row, with_field=True))}, {number_of(row.n, 'question')}: {row.key}" for row in slices]
-        yield from ("", "**Worst slices**, each at the metric where it lost most", "", *_markdown_rows(slices, labels))
+        title = "**Slices that are surely worse**, each at the metric where it lost most"
+        yield from ("", title, "", *_markdown_rows(slices, labels))
     for system in () if comparison.pairs else comparison.systems[:3]:
         yield from _markdown_questions(comparison, system)
     yield from ("", f"<sub>{_code(comparison.signature)}</sub>")
 
 
 def _markdown_rows(rows: Sequence[ComparisonRow], labels: Sequence[str]) -> Iterator[str]:
-    yield "| | before | after | difference | interval | p | won/lost | |"
+    yield "| | before | after | difference | interval | p adj | won/lost | |"
     yield "|---|---|---|---|---|---|---|---|"
     for label, row in zip(labels, rows, strict=False):
         *cells, _ = _cells(row)

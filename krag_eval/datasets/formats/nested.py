@@ -10,9 +10,11 @@ from krag_eval._utils.errors import Argument, InvalidInputError
 from krag_eval._utils.files.strict_json import parse_json
 from krag_eval.datasets.field_roles import meanings
 from krag_eval.datasets.question import GOLD, RUN_HEADER
+from krag_eval.documents.readers import as_id, looks_like_id
 
 _OWN = frozenset({*GOLD, "gold_texts", "query_id", "retrieved", RUN_HEADER})
 _DEEPEST = 3
+_ENDS = ("?", "？", "؟")
 
 
 def value_at(row: Any, path: str) -> Any:
@@ -70,6 +72,8 @@ def rows_of(document: Any, path: str, at: str | None = None) -> tuple[Any, str |
         if not isinstance(rows, list):
             raise InvalidInputError(f"{path}: has no list under ", Argument("rows", at), ". Name where the rows are.")
         return rows, at
+    if pairs := _pairs(document):
+        return pairs, None
     if not isinstance(document, dict) or not document or _is_row(document):
         return ([document] if isinstance(document, dict) else document), None
     places = dict(_places(document))
@@ -84,6 +88,27 @@ def rows_of(document: Any, path: str, at: str | None = None) -> tuple[Any, str |
         choice = Argument("rows", next(iter(places)))
         raise InvalidInputError(f"{path}: has rows in several places: {listed}. Choose one, such as ", choice, ".")
     return _by_column(document) or [document], None
+
+
+def _pairs(document: Any) -> list[dict[str, Any]]:
+    """Return rows for pairs of a question and ids, in a list or by question; none if these are no such pairs.
+
+    Whether the ids are gold or what was retrieved is not for this to say.
+
+    >>> _pairs([["When?", "d1"], ["Who is it?", ["d2", "d3"]]])
+    [{'question': 'When?', 'documents': 'd1'}, {'question': 'Who is it?', 'documents': ['d2', 'd3']}]
+    """
+    pairs = list(document.items()) if isinstance(document, dict) else document
+    if not isinstance(pairs, list) or not all(isinstance(one, (list, tuple)) and len(one) == 2 for one in pairs):
+        return []
+    are_questions = all(
+        isinstance(one, str) and (" " in one.strip() or one.rstrip().endswith(_ENDS)) for one, _ in pairs
+    )
+    listed = [one for _, given in pairs for one in (given if isinstance(given, list) else [given])]
+    if not are_questions or not listed or not all(isinstance(one, (str, int)) and as_id(one) for one in listed):
+        return []
+    are_ids = all(not isinstance(one, str) or looks_like_id(one) for one in listed)
+    return [{"question": question, "documents" if are_ids else "texts": given} for question, given in pairs]
 
 
 def _is_row(value: Mapping[str, Any]) -> bool:

@@ -16,6 +16,7 @@ from krag_eval._utils.formatting import (
     number_of,
 )
 from krag_eval.analysis.comparison import ComparisonRow, Outcome
+from krag_eval.analysis.comparison.rows import decided
 from krag_eval.analysis.comparison.tables import TONES
 from krag_eval.analysis.comparison.text import headline
 from krag_eval.evaluation.causes import CAUSES, FOUND
@@ -25,6 +26,7 @@ from krag_eval.metrics.names import is_lower_better
 from krag_eval.report.build import decisive_keys
 from krag_eval.report.records import Figure, Overview, Report, ReportedSystem
 from krag_eval.report.sections.slices import name_of
+from krag_eval.statistics.bounded_mean import not_surely_below
 from krag_eval.statistics.distributions import ValueDistribution
 from krag_eval.statistics.intervals import Sample, sample_intervals
 from krag_eval.tables.model import (
@@ -111,17 +113,21 @@ def _verdict(report: Report) -> Cell:
 
 
 def _verdict_of_many(report: Report, comparison: Comparison) -> Cell:
-    """Say which run has the best mean, and which ones are better or worse than the baseline."""
+    """Say which run has the best mean, which ones may be as good, and which are better or worse than the baseline."""
     subject, key = subject_of(report), main_key(report)
     said: dict[str, list[str]] = {"better": [], "worse": [], "better and worse": [], "not resolved": []}
     for name in comparison.systems:
-        outcomes = {row.outcome for row in comparison.rows if row.system == name}
-        words = [str(outcome) for outcome in (Outcome.BETTER, Outcome.WORSE) if outcome in outcomes]
+        own = [row for row in comparison.rows if row.system == name]
+        words = [str(outcome) for outcome in (Outcome.BETTER, Outcome.WORSE) if decided(own, outcome)]
         said[" and ".join(words) or "not resolved"].append(name)
     parts = [f"{words}: {', '.join(names)}" for words, names in said.items() if names]
-    best = f"{subject.name} has the best {key} of {len(report.systems)} runs"
+    sign = -1.0 if is_lower_better(key) else 1.0
+    columns = {system.name: sign * np.asarray(system.detail.values[key]) for system in report.systems}
+    close = not_surely_below(columns, subject.name, 1 - comparison.confidence)
+    best = f"{subject.name} has the {'lowest' if sign < 0 else 'highest'} {key} of {len(report.systems)} runs"
+    surely = f"{', '.join(close)} may be as good" if close else "and is surely better than each of the others"
     return text_cell(
-        f"{best}. Against {comparison.baseline}, {'; '.join(parts)}.",
+        f"{best}{';' if close else ','} {surely}. Against {comparison.baseline}, {'; '.join(parts)}.",
         "good" if subject.name in said["better"] else None,
     )
 
@@ -221,27 +227,27 @@ def _facts(report: Report) -> Iterator[Cell]:
             f"{number_of(causes.total(), 'missed gold document')}.",
             door=door(cause=cause, **run_alone(subject.name, len(report.systems))),
         )
-    yield from _worst_slices(report)
+    yield from _low_slices(report)
     losing = [] if report.comparison is None else report.comparison.losing_slices()
     for row in losing[:1]:
-        if (row.gain_at_most or 0.0) < 0:
-            yield Cell(
-                row.difference,
-                f"Lost most: {row.field} = {row.value or '(none)'}, {row.key} of {row.system} "
-                f"{format_difference(row.difference)} ({format_difference(row.low)} to {format_difference(row.high)}) "
-                f"over {number_of(row.n, 'query')}.",
-                "bad",
-                door(part=(row.field, row.value), change="worse", metric=row.key, run=row.baseline, against=row.system),
-            )
+        yield Cell(
+            row.difference,
+            f"Surely worse: {row.field} = {row.value or '(none)'}, {row.key} of {row.system} "
+            f"{format_difference(row.difference)} ({format_difference(row.low)} to {format_difference(row.high)}) "
+            f"over {number_of(row.n, 'query')}.",
+            "bad",
+            door(part=(row.field, row.value), change="worse", metric=row.key, run=row.baseline, against=row.system),
+        )
 
 
-def _worst_slices(report: Report) -> Iterator[Cell]:
-    """Yield for each system the slice with the worst mean, if that is surely worse than the mean of all queries."""
+def _low_slices(report: Report) -> Iterator[Cell]:
+    """Yield for each system the slice with the lowest mean, if that is surely below the mean of all queries."""
     key = main_key(report)
     parts = [part for part in report.slices if len(part.chosen) < report.n_queries]
     if not key or not parts or any(system.result.intervals is None for system in report.systems):  # without scipy
         return
     worst: list[tuple[float, ReportedSystem, Slice, tuple[float, float], int]] = []
+    n_looked_at = len(parts) * len(report.systems)
     for system in report.systems:
         values, overall = np.asarray(system.detail.values[key]), system.result[key]
         samples = {}
@@ -250,11 +256,11 @@ def _worst_slices(report: Report) -> Iterator[Cell]:
             defined = defined[~np.isnan(defined)]
             if len(defined) >= _LEAST_VALUES:
                 samples[place] = defined
-        found = _intervals(samples)
+        found = _intervals(samples, n_looked_at)
         for place, ends in found.items():
             if overall is not None and (ends[0] > overall if is_lower_better(key) else ends[1] < overall):
                 worst.append((float(samples[place].mean()), system, parts[place], ends, len(samples[place])))
-    sign = -1 if is_lower_better(key) else 1
+    sign, side = (-1, "above") if is_lower_better(key) else (1, "below")
     for system in report.systems:
         own = [one for one in worst if one[1] is system]
         if own:
@@ -262,19 +268,19 @@ def _worst_slices(report: Report) -> Iterator[Cell]:
             of = "" if len(report.systems) == 1 else f" of {system.name}"
             yield Cell(
                 mean,
-                f"Worst slice{of}: {part.field} = {name_of(part).text}, {key} {format_value(mean)} "
+                f"Surely {side} the mean{of}: {part.field} = {name_of(part).text}, {key} {format_value(mean)} "
                 f"({format_interval(ends)}) over {number_of(n, 'query')}; {format_value(system.result[key])} over all.",
                 "bad",
                 _valued(report, system, key, part=(part.field, part.value)).door,
             )
 
 
-def _intervals(samples: Mapping[int, np.ndarray]) -> dict[int, tuple[float, float]]:
-    """Return intervals that all hold together with 95 %, by Bonferroni's inequality."""
+def _intervals(samples: Mapping[int, np.ndarray], n_together: int) -> dict[int, tuple[float, float]]:
+    """Return intervals so many of which hold together with 95 %, by Bonferroni's inequality."""
     if not samples:
         return {}
     distributions = {place: Sample(ValueDistribution.of(values)) for place, values in samples.items()}
-    found = sample_intervals(distributions, 1 - 0.05 / len(samples), 10_000, 0)
+    found = sample_intervals(distributions, 1 - 0.05 / n_together, 10_000, 0)
     return {place: ends for place, ends in found.items() if ends is not None}
 
 

@@ -13,6 +13,7 @@ from krag_eval.documents.document import Document, may_be_need
 from krag_eval.documents.needs import as_need
 from krag_eval.documents.readers import IdKey, as_grade, as_id, fields_of, nfc, reader_of, split_pair
 from krag_eval.evaluation.pipeline import judge_batch
+from krag_eval.matching.forbidden import Rules
 from krag_eval.matching.fronts import NOTHING_RETRIEVED_YET
 from krag_eval.matching.settings import Settings
 
@@ -77,6 +78,14 @@ class GoldLookup:
             "must_not": [None if one is None else list(one.must_not) for one in rules],
             "allowed": [None if one is None else one.allowed for one in rules],
         }
+
+    def read_rules(self, found: Sequence[Gold]) -> Rules | None:
+        """Return what must not be retrieved for each of these queries, read; None for nothing."""
+        if not (given := self.rules_of(found)):
+            return None
+        from krag_eval.evaluation.rules import rules_of_lists  # most sets forbid nothing
+
+        return rules_of_lists(**given, actual=[documents for _, documents in found], settings=self._settings)
 
     def _read_evalset(self, evalset: EvalSet, level: str, doc_key: IdKey) -> None:
         ambiguous: list[str] = []

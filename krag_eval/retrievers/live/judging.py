@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from krag_eval._utils import lifecycle
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.redaction import describe_error
@@ -34,8 +35,9 @@ _YIELD_SECONDS = 0.00005
 
 
 def yield_to_others() -> None:
-    """Let the application's threads run."""
-    time.sleep(_YIELD_SECONDS)
+    """Let the application's threads run, until the process exits and waits for the scores."""
+    if lifecycle.seconds_exiting() is None:
+        time.sleep(_YIELD_SECONDS)
 
 
 class _YieldingScorer(Scorer):
@@ -124,11 +126,10 @@ class RetrievalJudge:
         if not self._kept:
             return self._scorer.result()
         retrievals, gold = zip(*self._kept, strict=True)
-        actual, rules = [documents for _, documents in gold], None
-        if given := self._rules_of(gold):
-            from krag_eval.evaluation.rules import rules_of_lists  # most sets forbid nothing
-
-            rules = rules_of_lists(given["must_not"], given["allowed"], actual, self._settings)
+        actual, rules = (
+            [documents for _, documents in gold],
+            None if self._gold is None else self._gold.read_rules(gold),
+        )
         return measure(
             judge_batch(actual, [r.ranking for r in retrievals], self._settings, rules=rules),
             self._cut_offs,

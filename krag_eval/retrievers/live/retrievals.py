@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Literal, NamedTuple
@@ -100,18 +100,20 @@ class TakenDocument(NamedTuple):
         page_content: The text.
         id: The id.
         metadata: A copy of the metadata.
+        own: The document itself, if it is one of krag_eval's, whose other fields do not change.
     """
 
     page_content: Any
     id: Any
     metadata: dict[str, Any]
+    own: Document | None = None
 
 
 def take_documents(documents: object) -> list[TakenDocument | Document]:
     """Return the documents in their order, as they are now.
 
-    The application waits for this: it copies at once what may change, the fields of flat documents. `read_taken` does
-    the rest on the scorer's thread.
+    The application waits for this: it copies at once what may change, the fields of flat documents, and the metadata of
+    krag_eval's own. `read_taken` does the rest on the scorer's thread.
 
     Raises:
         InvalidInputError: The result is not a list of documents, does not end, or can be iterated over only once,
@@ -129,7 +131,9 @@ def take_documents(documents: object) -> list[TakenDocument | Document]:
         raise InvalidInputError(f"the retriever returned more than {MOST_DOCUMENTS:,} documents")
     flat = {type_ for type_ in set(map(type, given)) if (reader := reader_of_type(type_)) and reader.is_flat}
     return [
-        TakenDocument(document.page_content, getattr(document, "id", None), metadata.copy())
+        TakenDocument(None, None, document.metadata.copy(), document)
+        if type(document) is Document and type(document.metadata) is dict
+        else TakenDocument(document.page_content, getattr(document, "id", None), metadata.copy())
         if type(document) in flat and type(metadata := getattr(document, "metadata", None)) is dict
         else read_leniently(document)
         for document in given
@@ -138,10 +142,12 @@ def take_documents(documents: object) -> list[TakenDocument | Document]:
 
 def read_taken(taken: Sequence[TakenDocument | Document]) -> list[Document]:
     """Return the records of documents that were taken."""
-    return [document if type(document) is Document else _record(document) for document in taken]
+    return [_record(document) if isinstance(document, TakenDocument) else document for document in taken]
 
 
-def _record(document: TakenDocument | Document) -> Document:
+def _record(document: TakenDocument) -> Document:
+    if document.own is not None:
+        return read_leniently(replace(document.own, metadata=document.metadata))
     id_ = LANGCHAIN.read_id(document)
     other = LANGCHAIN.other_id(document, id_)
     metadata = document.metadata if other is None else {**document.metadata, OWN_ID: other}

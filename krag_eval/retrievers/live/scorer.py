@@ -546,7 +546,7 @@ class LiveScorer(OfOneProcess):
                 self._score_session(item)
 
     def _score_session(self, session: Session) -> None:
-        judge, wanted, scored = self._judge.sessions, self._sinks.want_sessions, None
+        judge, wanted, scored = self._judge.sessions, self._sinks.want_session(len(session.searches)), None
         try:
             session.check_readable()
             with self._scoring:

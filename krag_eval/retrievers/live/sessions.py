@@ -15,9 +15,12 @@ from krag_eval.datasets.sessions import check_stages
 from krag_eval.documents.document import Document
 from krag_eval.evaluation.pipeline import MetricsByName, choose_metrics, judge_batch, measure
 from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.evaluation.sessions import bind_sessions, choose_session_metrics, judge_sessions, score_sessions
+from krag_eval.evaluation.sessions import bind_sessions, choose_session_metrics, judge_with_rules, score_sessions
+from krag_eval.matching.forbidden import Rules
 from krag_eval.matching.settings import Settings
+from krag_eval.metrics import LEAK_METRICS
 from krag_eval.metrics.cut_offs import GivenCutOff
+from krag_eval.metrics.leaks import Leaks
 from krag_eval.metrics.sessions import SessionJudgments
 from krag_eval.retrievers.live.gold import Gold, GoldLookup
 from krag_eval.retrievers.live.retrievals import Retrieval, TakenDocument, read_taken
@@ -176,8 +179,8 @@ class SessionJudge:
             self._kept.append((gold, row, str(session.query or session.searches[0].query)))
         values: dict[str, float | None] = {}
         if gold is not None and with_values:
-            sessions, cut_offs, table = self._judge([gold], [row])
-            columns = score_sessions(sessions, table, cut_offs)
+            sessions, leaks, cut_offs, table = self._judge([gold], [row])
+            columns = score_sessions(sessions, table, cut_offs, leaks)
             values = {key: None if column[0] != column[0] else float(column[0]) for key, column in columns.items()}
         main = choose_main(values, self._metrics, self._k)
         return ScoredSession(session.session_id, query_id, row, values, session.n_late, session.ended_at, main)
@@ -203,13 +206,14 @@ class SessionJudge:
         kept = [(gold, row, text) for gold, row, text in self._kept if gold is not None]
         rows, gold = [row for _, row, _ in kept], [gold for gold, _, _ in kept]
         rankings = [RetrieverError(row.error) if row.error is not None else row.found for row in rows]
-        sessions, of_sessions, table = self._judge(gold, rows)
+        sessions, leaks, of_sessions, table = self._judge(gold, rows)
         has_sessions = any(row.is_session for row in rows)
         if not has_sessions:  # the metrics of rankings stand beside those of sessions
             table = {**_at(of_rankings, cut_offs), **_at(table, of_sessions)}
             of_sessions = tuple(dict.fromkeys((*cut_offs, *of_sessions)))
+        judged = judge_batch([documents for _, documents in gold], rankings, self._settings, rules=self._rules_of(gold))
         return measure(
-            judge_batch([documents for _, documents in gold], rankings, self._settings),
+            replace(judged, leaks=leaks),
             of_sessions,
             table,
             queries=[text for _, _, text in kept],
@@ -220,11 +224,19 @@ class SessionJudge:
 
     def _judge(
         self, gold: Sequence[Gold], rows: Sequence[RunRow]
-    ) -> tuple[SessionJudgments, Sequence[GivenCutOff], MetricsByName]:
-        """Return what the searches of each session found, and the metrics of sessions that can be computed."""
-        sessions = judge_sessions([documents for _, documents in gold], rows, self._settings)
-        cut_offs, table = choose_metrics(choose_session_metrics(sessions), self._settings, self._k, of_run=True)
-        return sessions, cut_offs, bind_sessions(table, sessions)
+    ) -> tuple[SessionJudgments, Leaks | None, Sequence[GivenCutOff], MetricsByName]:
+        """Return what the searches of each session found and leaked, and the metrics that can be computed."""
+        rules = self._rules_of(gold)
+        sessions, leaks = judge_with_rules([documents for _, documents in gold], rows, self._settings, rules)
+        names = [
+            *choose_session_metrics(sessions),
+            *(LEAK_METRICS if self._gold is not None and self._gold.has_rules else ()),
+        ]
+        cut_offs, table = choose_metrics(names, self._settings, self._k, of_run=True)
+        return sessions, leaks, cut_offs, bind_sessions(table, sessions)
+
+    def _rules_of(self, gold: Sequence[Gold]) -> Rules | None:
+        return None if self._gold is None else self._gold.read_rules(gold)
 
     def _row(self, session: Session, query_id: str) -> RunRow:
         searches = tuple(map(self._search, session.searches))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -110,7 +111,13 @@ class ScoredSession:
 
 
 class RetrievalSink(EvaluationCallback):
-    """A receiver of live scores, which may attach them to a trace; override what you need."""
+    """A receiver of live scores, which may attach them to a trace; override what you need.
+
+    Attributes:
+        fewest_searches: Sessions of fewer searches are not scored for `on_session_scored`.
+    """
+
+    fewest_searches: float = 1
 
     def locate(self, framework: str, run_id: object) -> object | None:  # noqa: ARG002 - for those who override it
         """Return where the scores of the running retrieval belong; None if that is unknown.
@@ -119,8 +126,8 @@ class RetrievalSink(EvaluationCallback):
         when it ends. It must be fast. What it raises is counted, and not raised in the application.
 
         Args:
-            framework: `"langchain"` or `"llama_index"`.
-            run_id: The framework's id of the retrieval.
+            framework: `"langchain"`, `"llama_index"`, `"python"` for functions, or `"opentelemetry"`.
+            run_id: The framework's id of the retrieval; `"opentelemetry"` has `TRACE-SPAN`, the ids of its span.
         """
         return None
 
@@ -200,15 +207,20 @@ class Sinks:
             elif retrieval.result is not None and callable(getattr(sink, "on_query_scored", None)):
                 self._call(sink, "on_query_scored", retrieval.result)
 
+    def want_session(self, n_searches: int) -> bool:
+        """Whether a sink receives the scores of a session of so many searches."""
+        return n_searches >= self._fewest_searches
+
     @cached_property
-    def want_sessions(self) -> bool:
-        """Whether a sink receives the scores of sessions."""
-        return any(_has_own(sink, "on_session_scored") for sink in self._sinks)
+    def _fewest_searches(self) -> float:
+        those = (sink for sink in self._sinks if _has_own(sink, "on_session_scored"))
+        return min((getattr(sink, "fewest_searches", 1) for sink in those), default=math.inf)
 
     def tell_session(self, session: ScoredSession, targets: Sequence[Sequence[object | None]]) -> None:
-        """Pass a session to every sink that receives sessions, with the targets of each search."""
+        """Pass a session to every sink that receives it, with the targets of each search."""
+        n_searches = len(session.row.searches)
         for position, sink in enumerate(self._sinks):
-            if _has_own(sink, "on_session_scored"):
+            if _has_own(sink, "on_session_scored") and n_searches >= getattr(sink, "fewest_searches", 1):
                 self._call(sink, "on_session_scored", session, [of_search[position] for of_search in targets])
 
     def flush(self, end: float | None) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib.util
 from typing import Any, TypedDict
 
 import pytest
@@ -143,11 +144,11 @@ class State(TypedDict, total=False):
     answer: str
 
 
-def asking() -> Any:
-    """A graph that searches, asks a human, and searches again."""
+def asking(*, by: str = "interrupt") -> Any:
+    """A graph that searches, asks a human, and searches again; or one with a breakpoint there."""
 
     def confirm(state: State) -> State:
-        return {"answer": types.interrupt("Is that right?")}
+        return {"answer": types.interrupt("Is that right?") if by == "interrupt" else "yes"}
 
     built = graphs.StateGraph(State)
     for name, step in (
@@ -160,12 +161,20 @@ def asking() -> Any:
     built.add_edge("first", "confirm")
     built.add_edge("confirm", "second")
     built.add_edge("second", graphs.END)
-    return built.compile(checkpointer=memory.InMemorySaver())
+    places = {"interrupt_before": ["confirm"], "interrupt_after": ["first"], "the end": ["second"]}
+    breakpoints = {} if by == "interrupt" else {by.replace("the end", "interrupt_after"): places[by]}
+    return built.compile(checkpointer=memory.InMemorySaver(), **breakpoints)
 
 
+# LangGraph tells nobody of a breakpoint before 1.1.7.
+TELLS_OF_BREAKPOINTS = importlib.util.find_spec("langgraph.callbacks") is not None
+BREAKPOINTS = ["interrupt_before", "interrupt_after"] if TELLS_OF_BREAKPOINTS else []
+
+
+@pytest.mark.parametrize("by", ["interrupt", *BREAKPOINTS])
 @pytest.mark.parametrize("how", ["invoke", "ainvoke", "stream"])
-def test_an_interrupt_and_its_resume_are_one_session(how: str) -> None:
-    handler, app = handler_of(), asking()
+def test_an_interrupt_and_its_resume_are_one_session(how: str, by: str) -> None:
+    handler, app = handler_of(), asking(by=by)
 
     def run(given: Any, thread: str) -> None:
         config: Any = {"callbacks": [handler], "configurable": {"thread_id": thread}}
@@ -180,7 +189,7 @@ def test_an_interrupt_and_its_resume_are_one_session(how: str) -> None:
         run({"question": QUESTIONS[number]}, thread)
     assert counts(handler)[1] == (0, 0, 0)
     for thread in ("t2", "t1"):
-        run(types.Command(resume="yes"), thread)
+        run(types.Command(resume="yes") if by == "interrupt" else None, thread)
     assert counts(handler) == ((4, 4, 0), (2, 2, 0))
     rows = list(handler.sessions().rows.values())
     assert [[one.query for one in row.searches] for row in rows] == [
@@ -190,12 +199,60 @@ def test_an_interrupt_and_its_resume_are_one_session(how: str) -> None:
     assert not handler._paused
 
 
-def test_an_interrupted_session_whose_thread_begins_anew_is_cancelled() -> None:
-    handler, app = handler_of(), asking()
+@pytest.mark.parametrize("by", ["interrupt", *BREAKPOINTS[:1]])
+def test_an_interrupted_session_whose_thread_begins_anew_is_cancelled(by: str) -> None:
+    handler, app = handler_of(), asking(by=by)
     config: Any = {"callbacks": [handler], "configurable": {"thread_id": "t1"}}
     for number in (4, 5):
         app.invoke({"question": QUESTIONS[number]}, config)
     assert counts(handler)[1] == (0, 0, 1)
+
+
+def test_a_session_that_stopped_after_a_node_counts_where_the_thread_begins_anew() -> None:
+    handler, app = handler_of(), asking(by="the end")
+    config: Any = {"callbacks": [handler], "configurable": {"thread_id": "t1"}}
+    for number in (4, 5):
+        app.invoke({"question": QUESTIONS[number]}, config)
+    assert counts(handler) == ((4, 4, 0), (1, 1, 0) if TELLS_OF_BREAKPOINTS else (2, 2, 0))  # two searches each
+    app.invoke(None, config)
+    assert counts(handler) == ((4, 4, 0), (2, 2, 0))
+
+
+@pytest.mark.parametrize("how", ["a new turn", "a resume"])
+def test_the_documents_of_an_earlier_run_in_the_state_of_a_graph_are_not_counted_again(how: str) -> None:
+    def first(state: State) -> State:
+        return {"documents": Shop().invoke(state["question"])} if state["question"] else {}
+
+    def second(state: State) -> State:
+        return {"answer": types.interrupt("?") if how == "a resume" else "thanks"}
+
+    built = graphs.StateGraph(State).add_node("first", first).add_node("second", second)
+    built.add_edge(graphs.START, "first").add_edge("first", "second")
+    app = built.compile(checkpointer=memory.InMemorySaver())
+    handler = handler_of()
+    config: Any = {"callbacks": [handler], "configurable": {"thread_id": "t1"}}
+    app.invoke({"question": QUESTIONS[4]}, config)
+    found = app.invoke({"question": ""} if how == "a new turn" else types.Command(resume="yes"), config)
+    assert found["documents"]
+    assert counts(handler) == ((1, 1, 0), (1, 1, 0))
+
+
+def test_a_breakpoint_in_a_graph_that_is_a_node_pauses_the_whole() -> None:  # which is an error inside
+    handler, inner = handler_of(), asking(by="interrupt_before")
+    built = graphs.StateGraph(State).add_node("inner", inner).add_edge(graphs.START, "inner")
+    app = built.compile(checkpointer=memory.InMemorySaver())
+    config: Any = {"callbacks": [handler], "configurable": {"thread_id": "t1"}}
+    app.invoke({"question": QUESTIONS[4]}, config)
+    assert counts(handler)[1] == (0, 0, 0)
+    app.invoke(None, config)
+    assert counts(handler) == ((2, 2, 0), (1, 1, 0))
+
+
+def test_the_handler_stays_what_it_is_when_langgraph_has_taken_it_in() -> None:
+    handler, app = handler_of(), asking(by="interrupt_before")
+    app.invoke({"question": QUESTIONS[4]}, {"callbacks": [handler], "configurable": {"thread_id": "t1"}})
+    assert isinstance(handler, RetrievalScoringHandler)
+    assert type(handler).__name__ == "RetrievalScoringHandler"
 
 
 def test_a_timeout_after_the_search_changes_nothing() -> None:

@@ -15,7 +15,8 @@ import pytest
 from langfuse import Langfuse
 from langfuse.api.core import ApiError
 
-from krag_eval import InvalidInputError, MissingDependencyError
+from examples.loopback_langfuse import LoopbackLangfuse
+from krag_eval import InvalidInputError, LiveScorer, MissingDependencyError, evaluate
 from krag_eval_langfuse import LangfuseRequestError, LangfuseScoreHandler, Target
 from krag_eval_langfuse.delivery import AT_ONCE, Outcome, Refusal, SyncDelivery, requests_of
 from krag_eval_langfuse.outbox import FIRST_WAIT, PATIENCE, Outbox, Row, ScoreFile, _salvage
@@ -354,3 +355,43 @@ def test_a_flush_says_once_that_a_score_was_lost_be_it_a_single_one(
     sender.send(scores(1))
     assert (sender.flush(10), sender.flush(10)) == (False, True)
     assert (sender.counters.failed, sender.problems) == (1, ["OSError: no"])
+
+
+@pytest.mark.parametrize("is_down", [False, True], ids=["it answers", "it does not"])
+def test_wire_where_no_thread_can_be_started_flush_waits_for_those_of_the_client(
+    is_down: bool, server: LoopbackLangfuse, make_client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = make_client(flush_interval=0.1)
+    if is_down:
+        server.answer = lambda method, path: (503, {"message": "down"})
+    handler = LangfuseScoreHandler(client, session_id="s", run_id="r")
+    evaluate([["a"]], [["a"]], k=1, metrics=["recall"], callbacks=[handler])
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr("krag_eval_langfuse.delivery.threads.start_thread", refuse)
+    assert handler.flush(0.3 if is_down else 30) is not is_down
+    assert bool(server.scores) is not is_down
+
+
+@pytest.mark.parametrize("is_down", [False, True], ids=["it answers", "it does not"])
+def test_wire_a_forked_process_that_ends_sends_what_waits_in_few_requests(
+    is_down: bool,
+    server: LoopbackLangfuse,
+    make_client: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr("krag_eval_langfuse.delivery.is_orphaned", lambda client: True)
+    monkeypatch.setattr("krag_eval_langfuse.delivery.lifecycle.seconds_exiting", lambda: 1.0)
+    handler = LangfuseScoreHandler(make_client(), session_id="s")
+    scorer = LiveScorer({"q": ["a"]}, k=1, metrics="recall", sinks=handler)
+    if is_down:
+        server.answer = lambda method, path: (400, {"message": "no"})
+    for _ in range(60):
+        scorer.end_here(scorer.begin_here("q", "search"), ["a"])
+    assert scorer.flush(30) is not is_down
+    assert sum("otel" not in request for request in server.requests) == 2
+    assert len(server.scores) == (0 if is_down else 120)
+    assert ("the process ends, and 20 scores have not reached Langfuse" in caplog.text) is is_down

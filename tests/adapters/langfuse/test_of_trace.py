@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 from langchain_core.runnables import RunnableLambda
-from langfuse import Langfuse, propagate_attributes
+from langfuse import Langfuse, observe, propagate_attributes
 from langfuse.langchain import CallbackHandler
 from opentelemetry.sdk.trace import TracerProvider
 
 from examples.loopback_langfuse import LoopbackLangfuse
 from krag_eval_langchain import RetrievalScoringHandler
 from krag_eval_langfuse import LangfuseScoreHandler, score_traces
+from krag_eval_otel import RetrievalSpanProcessor
 from tests.adapters.langfuse.retrievals import GOLD, RETRIEVER, public_key
 
 ABOUT: dict[str, Any] = {"environment": "prod-eu", "session_id": "s-1", "user_id": "u-1"}
@@ -102,3 +103,62 @@ def test_the_trace_of_another_project_is_refused_with_both_named(
     (told,) = [record.getMessage() for record in caplog.records]
     assert public_key(mine) in told
     assert public_key(other) in told
+
+
+def ask_observed(client: Langfuse, scoring: RetrievalSpanProcessor, n_searches: int) -> None:
+    """Search under `@observe`, in one trace."""
+
+    @observe(as_type="retriever")
+    def search(question: str) -> list[dict[str, str]]:
+        return [{"id": "1", "text": "text 1"}]
+
+    @observe
+    def answer(question: str) -> str:
+        for _ in range(n_searches):
+            search(question)
+        return "done"
+
+    answer("question 1", langfuse_public_key=public_key(client))  # type: ignore[call-arg]
+    client.flush()
+    assert scoring.force_flush()
+    client.flush()
+
+
+@pytest.mark.parametrize("delivery", ["queue", "sync", "outbox"])
+def test_wire_scores_through_the_span_processor_have_them_too(
+    delivery: str, server: LoopbackLangfuse, make_client: Any, tmp_path: Path
+) -> None:
+    provider = TracerProvider()
+    client = make_client(environment="dev", release="r-7", timeout=30, tracer_provider=provider)
+    outbox = tmp_path / "outbox" if delivery == "outbox" else None
+    sink = LangfuseScoreHandler(client, delivery=delivery, outbox=outbox)
+    scoring = RetrievalSpanProcessor(GOLD, k=1, sinks=[sink])
+    provider.add_span_processor(scoring)
+    with propagate_attributes(**ABOUT):
+        ask_observed(client, scoring, 2)
+    assert {one[1:] for one in of_scores(server)} == {("s-1", "u-1", "r-7")}
+    assert not HAS_ENVIRONMENT or {one[0] for one in of_scores(server)} == {"prod-eu"}
+    assert {score["name"] for score in server.scores} >= {"krag.recall_at_1", "krag.session_recall_at_1"}
+    server.scores.clear()
+    ask_observed(client, scoring, 1)
+    assert of_scores(server) == {("dev", None, None, "r-7")}
+    scoring.shutdown()
+    sink.close()
+
+
+def test_the_span_processor_refuses_the_trace_of_another_project_too(
+    server: LoopbackLangfuse, make_client: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    provider = TracerProvider()
+    mine, other = make_client(tracer_provider=provider), make_client(tracer_provider=provider)
+    scoring = RetrievalSpanProcessor(GOLD, k=1, sinks=[LangfuseScoreHandler(mine)])
+    provider.add_span_processor(scoring)
+    with caplog.at_level(logging.WARNING, "krag_eval.langfuse"):
+        ask_observed(other, scoring, 1)
+    assert (scoring.counters.scored, scoring.counters.no_target, server.scores) == (1, 1, [])
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert public_key(mine) in told
+    assert public_key(other) in told
+    ask_observed(mine, scoring, 1)
+    assert len({score["traceId"] for score in server.scores}) == 1  # the other project had its own trace
+    scoring.shutdown()

@@ -12,7 +12,7 @@ import pytest
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
 
-from krag_eval import EvalSet, InvalidInputError
+from krag_eval import METRICS, EvalSet, InvalidInputError
 from krag_eval_otel import EvaluationEventSink, PhoenixSink, RetrievalSpanProcessor
 from tests.adapters.otel.spans import recorded, retrieve
 
@@ -68,6 +68,59 @@ def ask(scoring: RetrievalSpanProcessor, n: int = 1) -> Any:
     return kept.get_finished_spans()
 
 
+FEW = {"hit_rate@10", "recall@10", "mrr@10", "ndcg@10", "empty"}
+OF_SESSIONS = {"session_recall@10", "evidence_complete@10", "searches_to_evidence@10", "n_searches"}
+FORBIDDEN = EvalSet([{"id": "Q1", "question": "When?", "gold_chunk_ids": ["a"], "must_not": ["x"]}])
+
+
+@pytest.mark.parametrize(
+    ("gold", "arguments", "sessions", "n_searches", "of_search", "of_root"),
+    [
+        (GOLD, {}, "several", 1, FEW, set()),
+        (GOLD, {}, "several", 2, FEW, OF_SESSIONS),
+        (GOLD, {}, "all", 1, FEW, OF_SESSIONS),
+        (GOLD, {}, "none", 2, FEW, set()),
+        (FORBIDDEN, {}, "several", 1, {*FEW, "leak@10"}, set()),
+        (GOLD, {"k": (1, 3), "metrics": "recall"}, "several", 1, {"recall@1", "recall@3", "empty"}, set()),
+        (GOLD, {"k": 3}, "several", 1, {one.replace("10", "3") for one in FEW}, set()),
+        (None, {}, "several", 1, {"retrieved", "repeats", "empty"}, set()),
+    ],
+)
+def test_both_sinks_send_the_few_scores_that_people_watch(
+    gold: Any,
+    arguments: dict[str, Any],
+    sessions: str,
+    n_searches: int,
+    of_search: set[str],
+    of_root: set[str],
+    stand_in: StandIn,
+) -> None:
+    exporter: Any = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]
+    logs = LoggerProvider(shutdown_on_exit=False)
+    logs.add_log_record_processor(SimpleLogRecordProcessor(exporter))
+    sinks = [EvaluationEventSink(logs, sessions=sessions), PhoenixSink(stand_in.endpoint, sessions=sessions)]
+    scoring = RetrievalSpanProcessor(gold, sinks=sinks, **arguments)
+    with recorded(scoring) as (tracer, kept):
+        with tracer.start_as_current_span("agent") as span:
+            span.set_attribute("input.value", "When?")
+            for _ in range(n_searches):
+                retrieve(tracer, "When?", ["x", "a"])
+        scoring.force_flush()
+    *searches, root = (span.context.span_id for span in kept.get_finished_spans())
+    expected = {(span_id, name) for span_id in searches for name in of_search} | {(root, name) for name in of_root}
+    records = [one.log_record for one in exporter.get_finished_logs()]
+    assert {(one.span_id, (one.attributes or {})["gen_ai.evaluation.name"]) for one in records} == expected
+    annotated = {(int(span_id, 16), name) for span_id, name, position in stand_in.accepted if position is None}
+    assert annotated == expected
+
+
+def test_unknown_sessions_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match="'several', 'all' or 'none'"):
+        EvaluationEventSink(sessions="some")
+    with pytest.raises(InvalidInputError, match="'several', 'all' or 'none'"):
+        PhoenixSink("http://127.0.0.1:9", sessions="some")
+
+
 def scoring_with(*sinks: Any) -> RetrievalSpanProcessor:
     return RetrievalSpanProcessor(GOLD, k=1, metrics=["recall"], sinks=sinks)
 
@@ -85,7 +138,7 @@ def test_scores_are_events_of_their_spans_with_ids_of_their_own() -> None:
         if one.attributes is not None
     }
     assert found[search.context.span_id, "recall@1"] == 0.0
-    assert found[search.context.span_id, "retrieved"] == 2.0
+    assert found[search.context.span_id, "empty"] == 0.0
     assert {one.event_name for one in records} == {"gen_ai.evaluation.result"}
     assert {one.trace_id for one in records} == {root.context.trace_id}
     ids = [one.attributes["log.record.uid"] for one in records if one.attributes is not None]
@@ -106,7 +159,7 @@ def test_phoenix_gets_each_score_once_though_requests_fail_for_a_while(stand_in:
 @pytest.mark.full
 def test_a_slow_server_gets_few_scores_in_a_request(stand_in: StandIn) -> None:
     sink = PhoenixSink(stand_in.endpoint)
-    ask(RetrievalSpanProcessor(GOLD, k=range(1, 13), sinks=[sink]), n=30)
+    ask(RetrievalSpanProcessor(GOLD, k=range(1, 13), metrics=list(METRICS), sinks=[sink]), n=30)
     n_scores = len(stand_in.accepted)
     assert sink.counters.sent == n_scores > 30 * 12 * 5
     assert 300 < stand_in.most_rows <= 500

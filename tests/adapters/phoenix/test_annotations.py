@@ -77,12 +77,12 @@ def check(shop: Shop) -> None:
     """The session's scores are on the root, those of each search on the span that its documents come from."""
     found = shop.annotations()
     (root,) = (values for name, values in found.items() if name.startswith("agent"))
-    assert root["session_recall@5"] == 0.5
+    assert root["session_recall@10"] == 0.5
     (reranked,) = (values for name, values in found.items() if name.startswith("Reranker"))
-    assert (reranked["recall@5"], reranked["retrieved"]) == (0.0, 1.0)
-    retrieved = sorted(values.get("recall@5", -1.0) for name, values in found.items() if name.startswith("Retriever"))
+    assert (reranked["recall@10"], reranked["empty"]) == (0.0, 0.0)
+    retrieved = sorted(values.get("recall@10", -1.0) for name, values in found.items() if name.startswith("Retriever"))
     assert retrieved == [-1.0, 0.5]  # the second one is a stage of the reranker's search
-    (first,) = (name for name, values in found.items() if values.get("recall@5") == 0.5)
+    (first,) = (name for name, values in found.items() if values.get("recall@10") == 0.5)
     assert shop.server.document_annotations(first.partition(" ")[2]) == [
         {"name": "krag_relevance", "label": "not relevant", "score": 0.0, "documentPosition": 0},
         {"name": "krag_relevance", "label": "relevant", "score": 1.0, "documentPosition": 1},
@@ -134,7 +134,7 @@ def test_exported_traces_are_scored_and_a_second_sending_overwrites(shop: Shop, 
     assert shop.n_rows() == n_rows
     send_traces(other, run, sinks=[PhoenixSink(shop.server.endpoint, timeout=60)])
     (root,) = (values for name, values in shop.annotations().items() if name.startswith("agent"))
-    assert root["session_recall@5"] == 1.0
+    assert root["session_recall@10"] == 1.0
 
 
 def test_many_sessions_arrive_whole(shop: Shop, tmp_path: Path) -> None:
