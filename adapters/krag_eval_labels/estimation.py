@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,7 @@ _Pair = tuple[str, LabelKey]
 # With fewer labels than this, the weight of the judge is not chosen but 1.
 _FEWEST = 8
 _FEWEST_OF_PILOT = 20
+_MANY_FOR_AGREEMENT = 30
 _ROUNDS = 2000
 # With more questions than this, what they may not have shown rarely widens an interval.
 _MANY_QUERIES = 50
@@ -96,6 +98,8 @@ class Agreement:
         kappa_interval: Its interval, by resampling questions.
         alpha: Krippendorff's alpha, nominal, at most 1; None where all labels are the same.
         alpha_interval: Its interval, by resampling questions.
+        n_queries: How many questions they are of. Intervals from fewer than 30 contain the truth less often than they
+            should: those of 95 % from 6 or 11 questions do in 91 to 93 %.
     """
 
     n: int
@@ -104,6 +108,7 @@ class Agreement:
     kappa_interval: Interval | None
     alpha: float | None
     alpha_interval: Interval | None
+    n_queries: int
 
     def __str__(self) -> str:
         parts = [f"people and the judge agree on {self.share:.1%} of {number_of(self.n, 'document')}"]
@@ -113,6 +118,8 @@ class Agreement:
         ):
             ends = "" if at is None else f" ({at[0]:.3f} to {at[1]:.3f})"
             parts.append(f"{name} {'undefined' if value is None else f'{value:.3f}{ends}'}")
+        if self.kappa_interval is not None and self.n_queries < _MANY_FOR_AGREEMENT:
+            parts.append(f"intervals from {number_of(self.n_queries, 'question')} are a little too narrow")
         return "; ".join(parts)
 
 
@@ -824,6 +831,7 @@ def agreement_of(
     cell = clusters * 4 + people.astype(np.int64) * 2 + judge
     tables = np.bincount(cell, weights, 4 * n_clusters).reshape(n_clusters, 2, 2)
     table = tables.sum(axis=0)
+    outside = _expanded(n_clusters, confidence)
     random = np.random.Generator(np.random.PCG64(seed))
     drawn = random.multinomial(n_clusters, np.full(n_clusters, 1 / n_clusters), _ROUNDS)
     resampled = np.tensordot(drawn, tables, 1)
@@ -832,8 +840,7 @@ def agreement_of(
         value, many = float(measure(table[None])[0]), measure(resampled)
         if math.isnan(value):
             return None, None
-        tail = (1 - confidence) / 2
-        low, high = np.nanquantile(many, [tail, 1 - tail])
+        low, high = np.nanquantile(many, [outside, 1 - outside])
         return value, (float(low), float(high))
 
     (kappa, kappa_interval), (alpha, alpha_interval) = with_interval(cohen_kappa), with_interval(krippendorff_alpha)
@@ -844,7 +851,22 @@ def agreement_of(
         kappa_interval=kappa_interval,
         alpha=alpha,
         alpha_interval=alpha_interval,
+        n_queries=len(np.unique(query)),
     )
+
+
+def _expanded(n: int, confidence: float) -> float:
+    """Return the tail to read resamples of n questions at: they vary too little, and t is wider than a normal.
+
+    Source: Hesterberg (2015), doi:10.1080/00031305.2015.1089789; t by Cornish and Fisher, without scipy: Abramowitz &
+    Stegun (1964), 26.7.5.
+    """
+    normal, freedom = NormalDist(), n - 1
+    if not freedom:
+        return 0.0
+    z = normal.inv_cdf((1 - confidence) / 2)
+    t = z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    return normal.cdf(t * math.sqrt(n / freedom))
 
 
 def cohen_kappa(tables: FloatArray) -> FloatArray:
