@@ -133,7 +133,7 @@ def _compared(
 
 def comparison_tables(smoke: bool) -> Iterator[str]:
     """How often `compare` finds a difference where there is one, and where there is none."""
-    size, some, comparisons, rounds = (2_000, [30], 10, 200) if smoke else (100_000, [50, 200, 1_000], 200, 2_000)
+    size, some, comparisons, rounds = (2_000, [30], 10, 200) if smoke else (100_000, [50, 200, 1_000], 60, 1_000)
     yield "\nTwo systems that are equally good, seven metrics, four slices:\n"
     yield from alarm_table(population("another ranking, no better", size, 0.0, 1.0), some, comparisons, rounds)
     yield "\nA system that is a little better, nDCG@10 alone:\n"
@@ -147,7 +147,7 @@ def interval_tables(smoke: bool) -> Iterator[str]:
     sparse = population("another ranking for one query in ten", size, 0.6, 0.1)
     yield "\nHow often 95 % intervals contain the truth, by the number of queries:\n"
     yield from coverage_tables([better, sparse], smoke)
-    large, of_large = 10_001, 4 if smoke else 500
+    large, of_large = 10_001, 4 if smoke else 120
     yield f"\nThe same for {large:,} queries, which are not resampled:\n"
     rare = [nearly_all_found(better, share) for share in (0.01, 0.003)]
     yield from large_table([replace(better, name="ordinary queries"), *rare], large, of_large)
@@ -162,7 +162,7 @@ def cost_tables(smoke: bool) -> Iterator[str]:
 def calibration_tables(smoke: bool) -> Iterator[str]:
     """What calibrated thresholds keep."""
     yield "\n`calibrate` to a precision of 0.90:\n"
-    yield from calibrated_table(4 if smoke else 500)
+    yield from calibrated_table(4 if smoke else 200)
 
 
 PARTS: tuple[Callable[[bool], Iterator[str]], ...] = (

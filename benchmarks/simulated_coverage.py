@@ -23,7 +23,7 @@ _MICRO = ("micro_recall@10", "micro_precision@10", "micro_f1@10")
 def coverage_tables(populations: Sequence[Population], smoke: bool) -> Iterator[str]:
     """One row for each kind of value, and one column for each number of queries."""
     sizes, samples, rounds = (
-        ([5, 40], 20, 100) if smoke else ([5, 10, 20, 30, 50, 100, 300, 1_000, 3_000], 4_000, 2_000)
+        ([5, 40], 20, 100) if smoke else ([5, 10, 20, 30, 50, 100, 300, 1_000, 3_000], 1_000, 1_000)
     )
     yield f"| of | samples | {' | '.join(f'{n:,}' for n in sizes)} |"
     yield f"| --- | --: |{' --: |' * len(sizes)}"
@@ -36,10 +36,10 @@ def coverage_tables(populations: Sequence[Population], smoke: bool) -> Iterator[
     of_slices = max(samples // 4, 4)
     ndcg = populations[0].values()[0][:, KEYS.index("ndcg@10")]
     by_slices = [
-        _of_slices(ndcg, n // SLICES, of_slices, 100 if smoke else 10_000) if n >= 4 * SLICES else None for n in sizes
+        _of_slices(ndcg, n // SLICES, of_slices, 100 if smoke else 4_000) if n >= 4 * SLICES else None for n in sizes
     ]
     yield f"| {SLICES} slices at once, nDCG@10 (Bonferroni) | {of_slices:,} | {_row(by_slices)}"
-    few = 5 if smoke else 200
+    few = 5 if smoke else 60
     by_size = [_of_micro(populations[0], n, few) if n <= (10 if smoke else 300) else {} for n in sizes]
     for key in _MICRO:
         yield f"| {key} | {few} | {_row([one.get(key) for one in by_size])}"

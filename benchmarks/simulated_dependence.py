@@ -20,7 +20,7 @@ OFF = (0.0, 1 / 10, 1 / 3, 1 / 2)
 
 def dependence_tables(smoke: bool) -> Iterator[str]:
     """The tables, a claim a line: what was asked, what was measured, and its standard error."""
-    samples, rounds = (10, 100) if smoke else (1_000, 1_000)
+    samples, rounds = (10, 100) if smoke else (400, 1_000)
     parts = {
         "Two equally good systems on clusters of questions": _clusters,
         "Verdicts beside intervals where the true difference is 0": _verdicts,

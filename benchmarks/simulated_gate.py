@@ -27,15 +27,15 @@ _PAIR = np.array([-1.0, 0.0, 1.0])
 def gate_tables(smoke: bool = False) -> Iterator[str]:
     """One table per claim: what was asked, and what was measured, with its Monte Carlo error."""
     yield "\nThe largest P(PASS) of a drop that is just forbidden, over all win and loss rates, enumerated:\n"
-    yield from enumerated_table([30] if smoke else [30, 57, 100, 200, 300, 500], 100 if smoke else 2_000)
+    yield from enumerated_table([30] if smoke else [30, 57, 100, 200, 300, 500], 100 if smoke else 1_000)
     yield "\nThe same for other shapes, and P(FAIL) where all questions and ten slices just keep what is allowed:\n"
-    yield from shapes_table([30] if smoke else [30, 100, 300, 1_000, 3_000], 20 if smoke else 4_000)
+    yield from shapes_table([30] if smoke else [30, 100, 300, 1_000, 3_000], 20 if smoke else 1_000)
     yield "\nThe same on clusters of 1 to about 45 questions, 10 on average, P(PASS) and P(FAIL) of one requirement:\n"
-    yield from clusters_table(20 if smoke else 4_000)
+    yield from clusters_table(20 if smoke else 1_000)
     yield "\nQuestions as `BoundedMean.needed` plans them for a PASS in 80 % where nothing is lost:\n"
-    yield from planned_table(20 if smoke else 2_000)
+    yield from planned_table(20 if smoke else 1_000)
     yield "\nA nightly gate with 6 requirements on 300 questions, two systems that are equally good:\n"
-    yield from nights_table(*((2, 20) if smoke else (400, 365)))
+    yield from nights_table(*((2, 20) if smoke else (100, 365)))
 
 
 def share(count: float, samples: int) -> str:
