@@ -14,12 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from markdown import markdown
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from krag_eval import EvalSet, Run, RunRow, evaluate_ids
+from examples import tenants
+from krag_eval import EvalSet, Policy, Run, RunRow, check_gate, evaluate_ids
 from krag_eval.report import build_report, write_report
-from krag_eval_chunkers.demo_data import load_collection
+from krag_eval_chunkers.demo_data import load_collection, load_rules_collection
 from krag_eval_chunkers.local import build_retrievers
 
 IMAGES = Path(__file__).resolve().parent / "img"
@@ -27,6 +29,17 @@ DEPTH = 10
 WIDE, MEDIUM, NARROW = (1440, 900), (1024, 800), (390, 844)
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _SWITCHES = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run")
+
+
+_AS_IN_A_PULL_REQUEST = """
+:root { color-scheme: light dark; --line: light-dark(#d1d9e0, #3d444d); --code: light-dark(#818b981f, #656c7633); }
+body { font: 14px/1.5 system-ui, sans-serif; margin: 24px; color: light-dark(#1f2328, #f0f6fc);
+       background: light-dark(#fff, #0d1117); }
+table { border-collapse: collapse; }
+th, td { border: 1px solid var(--line); padding: 6px 13px; text-align: left; }
+code { font: 85% ui-monospace, monospace; padding: .2em .4em; border-radius: 6px; background: var(--code); }
+td:first-child { white-space: nowrap; }
+"""
 
 
 @dataclass(frozen=True)
@@ -75,6 +88,7 @@ VIEWS = (
     View("no-gold", "no-gold"),
     View("no-match", "one", "#queries", act=lambda page: page.fill("#krag-text", "nothing is called this")),
     View("in-vain", "one", "#queries?cause=no_such_cause"),
+    View("gate-leak", "gate-leak", size=(1000, 620)),
     View("medium-overview", "pair", size=MEDIUM),
     View("medium-queries", "pair", "#queries", size=MEDIUM),
     View("medium-query", "pair", "#q=zh-q10", size=MEDIUM),
@@ -146,6 +160,16 @@ def _write_reports(folder: Path) -> None:
     write_report(build_report({"ids only": ids}), folder / "ids.html")
     nothing = evaluate_ids([[], []], [["a"], []], k=3, query_ids=["q1", "q2"])
     write_report(build_report({"no gold": nothing}), folder / "no-gold.html")
+    (folder / "gate-leak.html").write_text(_leak_summary(), encoding="utf-8")
+
+
+def _leak_summary() -> str:
+    """Return the summary that a pull request gets from the gate of examples/tenants.py, as a page."""
+    questions = EvalSet(load_rules_collection()[1], name="tenants").where(lambda question: question.type != "version")
+    search = tenants.make_search(tenants.fill_store(), fallback_filters=False)
+    run = tenants.run_of("fallback without filter", questions, search)
+    summary = check_gate(questions, run, Policy.from_dict(tenants.POLICY)).to_markdown()
+    return f"<meta charset=utf-8><style>{_AS_IN_A_PULL_REQUEST}</style>{markdown(summary, extensions=['tables'])}"
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import Argument, InvalidInputError
 from krag_eval.datasets.run import FLATTEN, Run, RunRow
 from krag_eval.datasets.sessions import Search, Stage
 from krag_eval.documents.document import Document
@@ -151,10 +151,12 @@ def _filtered(
                     of_row += [place] * 2
     if not lists:
         wanted = "whose name contains 'filter'" if name is None else f"named {name!r:.60}"
-        known = f" The stages with inputs are: {', '.join(map(repr, names))!s:.200}." if names else ""
+        known = f" The stages with inputs are: {', '.join(map(repr, names))!s:.200}. Name the filter, such as "
+        named = (known, Argument("metrics", f"filter_loss(stage={next(iter(names))})"), ".") if names else ()
         raise InvalidInputError(
             f"The metric 'filter_loss' needs a stage {wanted}, with the `inputs` that it was given, and no row of the "
-            f"run has one.{known} Name the filter, as in 'filter_loss(stage=NAME)', or leave the metric out."
+            "run has one.",
+            *named,
         )
     places = [*of_row, *range(len(rows))]  # what each row needs is counted with an empty ranking
     query_ids = _names([rows[place] for place in places], [1] * len(places))

@@ -332,6 +332,15 @@ OWN = [[{"id": f"d{n + 1}"}] for n in range(12)], [[{"id": f"d{n}"}, {"id": f"d{
 BY_ITSELF: dict[str, Any] = {"query_ids": [f"d{n}" for n in range(12)], "match_method": "id", "metrics": "mrr"}
 GRADED = [[{"id": "a", "text": NINE, "grade": 2}, {"id": "x", "text": CLOSED, "grade": 0}]]
 SCORED, JUDGED = {"q": {"a": 0.5, "b": 0.25}}, {"q": {"a": 1, "b": 2}}
+_BOTH = [{"id": "a"}, {"id": "b"}]
+_STAGES = [
+    {"name": "dense", "retrieved": _BOTH},
+    {"name": "acl", "inputs": ["dense"], "retrieved": _BOTH[1:]},
+]
+STAGED = (
+    [{"id": "q", "gold_chunk_ids": ["a", "b"]}],
+    front.Run.of("staged", [front.RunRow.from_dict({"query_id": "q", "stages": _STAGES})]),
+)
 TIED = {"q": {"a": 1}}, {"q": {"x": 0.5, "a": 0.5}}
 OF_ONE_YEAR = front.EvalSet([{"id": "q", "gold_chunk_ids": ["2026"]}])
 LEAKING = front.EvalSet([{"id": "q", "gold_chunk_ids": ["2026"], "must_not": ["2025"]}])
@@ -1623,6 +1632,11 @@ READINGS = [
             ("Give `query_ids`", {"match_method": "id"}, ["q1"]),
             ("match_method='id'", {"query_ids": ["q1"]}, "id"),
         )
+    ),
+    Case(
+        lambda metrics="filter_loss": front.evaluate_run(*STAGED, k=2, metrics=metrics),
+        r"metrics='filter_loss\(stage=acl\)'",
+        holds=lambda result: result["filter_loss(stage=acl)@2"] == 0.5,
     ),
     Case(
         lambda **more: front.evaluate(*OWN, **BY_ITSELF, **more),
