@@ -234,7 +234,8 @@ def markdown(comparison: Compared) -> Iterator[str]:
         yield from ("", title, "", *_markdown_rows(slices, labels))
     for system in () if comparison.pairs else comparison.systems[:3]:
         yield from _markdown_questions(comparison, system)
-    yield from ("", f"<sub>{_code(comparison.signature)}</sub>")
+    signature = _code(comparison.signature).replace("\\|", "|")  # no cell of a table
+    yield from ("", f"<sub>{signature}</sub>")
 
 
 def _markdown_rows(rows: Sequence[ComparisonRow], labels: Sequence[str]) -> Iterator[str]:
