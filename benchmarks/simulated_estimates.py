@@ -20,7 +20,16 @@ import numpy as np
 
 from krag_eval import read_evalset
 from krag_eval._utils.arrays import FloatArray, IntArray
-from krag_eval_labels.estimation import Estimate, _draw, _gain, _labels_needed, _Ranked, _Sample, read_labels
+from krag_eval_labels.estimation import (
+    Estimate,
+    _draw,
+    _gain,
+    _labels_needed,
+    _Ranked,
+    _Sample,
+    read_labels,
+    reader_of_labelled,
+)
 
 _DEPTH, _NOISE = 20, (3.0, 6.0)
 _METRICS = ("precision", "dcg")
@@ -58,7 +67,7 @@ class Topics:
         for (query, document), grade in people.items():
             for run, noise in zip(runs.values(), _NOISE, strict=True):
                 run.setdefault(query, {})[document] = grade + random.normal(0, noise)
-        ranked = {metric: _Ranked.of(runs, metric, _DEPTH, "k", None) for metric in _METRICS}
+        ranked = {metric: _Ranked.of(runs, metric, _DEPTH, "k", reader_of_labelled(None, None)) for metric in _METRICS}
         pairs = [(query, document) for query, (_, document) in ranked["dcg"].pairs]
         graded = [np.array([grade[pair] for pair in pairs]) for grade in (people, judge)]
         weights, sizes = (

@@ -431,7 +431,7 @@ def _planned_width(w: FloatArray, p: FloatArray, moments: FloatArray, further: I
     skewness = float((p * noise**3 * (1 - 2 * p) / np.sqrt(1 - p)) @ third) / squares**1.5
     of_one = float((p * noise**2).sum() / p.sum())
     variance = max(squares, of_one * further[0] ** 2) + of_one * further[1] ** 2
-    return math.sqrt(variance) * (2 * t + abs(skewness) * (2 * t**2 + 1) / 6)
+    return float(math.sqrt(variance) * (2 * t + abs(skewness) * (2 * t**2 + 1) / 6))
 
 
 def _draw(size: FloatArray, n: int, seed: int) -> tuple[IntArray, FloatArray]:
