@@ -714,7 +714,7 @@ class _Sample:
             n, tail = self.n_queries, (1 - confidence) / 2
             spread = max(float(by_query.std(ddof=1)) / math.sqrt(n), error)
             far = -float(stdtrit(n - 1, tail)) * math.sqrt(n / (n - 1)) * spread
-            low, high = value - far, value + far
+            low, high = min(value - far, at[0]), max(value + far, at[1])
             lowest, highest = float(ends[0].min()), float(ends[1].max())
             if is_system:  # questions that were not seen may have the least or the largest value
                 unseen = _unseen_share(n, confidence)

@@ -40,10 +40,15 @@ def test_comments_and_docstrings_do_not_change_the_hash(tmp_path: Path, monkeypa
     assert found[0] == found[1] != found[2]
 
 
+def _without_sizes(line: str) -> str:
+    """Return the head of a table without columns that are numbers of queries: tiny tables have fewer of them."""
+    return re.sub(r"\| [\d,]+ (?=\|)", "", line)
+
+
 @pytest.mark.full
 def test_the_simulation_runs_and_makes_every_table_of_the_page() -> None:
-    lines = list(tables(smoke=True))
+    lines = {_without_sizes(line) for line in tables(smoke=True)}
     page = _simulated().splitlines()
-    heads = [page[number - 1] for number, line in enumerate(page) if line.startswith(("| --", "| ---"))]
+    heads = [_without_sizes(page[number - 1]) for number, line in enumerate(page) if line.startswith(("| --", "| ---"))]
     assert len(heads) > 10
     assert [head for head in heads if head not in lines] == []
