@@ -1411,6 +1411,7 @@ TASKS = [
 BENCH = "bench --corpus lamps.jsonl --retriever search:lamps --samples 2 --skip-e2e"
 # Pieces of messages of which nothing is copied, or nothing that could be tried here.
 ALLOWED = {
+    "`pilot` has {} labels of documents": "tests/adapters/labels/test_estimation.py draws a pilot by n",
     "Say how to read it with from_tools=": "tests/datasets/test_trace_dialects.py reads such tools",
     "For example from_tools=": "docs/where.md and tests/retrievers pass such functions",
     "`--versions` are found in a corpus": "tests/adapters/labels/test_versions.py names both",
@@ -1574,7 +1575,13 @@ COMMANDS = [
         for taken, path in (("--output(?= or)", "new.md"), ("--journals", "journals"))
     ),
 ]
+COUNTED = front.evaluate(GOLD * 20, FOUND * 20, metrics="num_ret")
 READINGS = [
+    Case(
+        lambda: front.assert_retrieval(COUNTED, "num_ret >= 1"),
+        r"'observed\(num_ret\) <= 3'",
+        then=lambda text: front.assert_retrieval(COUNTED, text.strip("'")) is None,
+    ),
     Case(
         lambda: front.evaluate(GRADED, FOUND, metrics="P(judged_only=True)@5"),
         "unjudged='remove'",

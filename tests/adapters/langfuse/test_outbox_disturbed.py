@@ -142,8 +142,9 @@ def test_wire_it_is_said_at_once_and_what_can_be_sent_is_sent(
 @pytest.mark.full
 @pytest.mark.parametrize("fault", GONE)
 def test_wire_a_handler_says_at_the_end_how_many_scores_are_not_kept(
-    path: Path, server: FaultyLangfuse, make_client: MakeClient, fault: str
+    path: Path, server: FaultyLangfuse, make_client: MakeClient, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("krag_eval_langfuse.outbox.SYNC_SECONDS", 600.0)  # a busy machine would empty the log meanwhile
     handler = LangfuseScoreHandler(make_client(), trace_ids=TRACES, delivery="outbox", outbox=path)
     run(handler)
     GONE[fault](path)
