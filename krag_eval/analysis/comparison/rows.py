@@ -169,19 +169,16 @@ class ComparisonRow:
 
 
 def decided(rows: Iterable[ComparisonRow], outcome: Outcome, n_families: int = 1) -> list[ComparisonRow]:
-    """Return the rows of which this outcome may be said: whatever names one as better, worse or lost asks here.
+    """Return the rows that are better, or worse, by their verdicts: whatever names one of several asks here.
 
     Args:
         rows: The rows that are looked at.
-        outcome: What is to be said.
+        outcome: What is to be said: better or worse.
         n_families: Into how many families, each with its own correction, their tests are divided: together they have
             one error, by Bonferroni's inequality.
     """
     return [
-        row
-        for row in rows
-        if row.outcome is outcome
-        and (row.p_holm is None or row.p_holm * n_families <= 1 - row.confidence + 1e-12 or outcome is Outcome.SAME)
+        row for row in rows if row.outcome is outcome and (row.p_holm or 0.0) * n_families <= 1 - row.confidence + 1e-12
     ]
 
 
