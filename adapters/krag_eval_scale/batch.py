@@ -79,6 +79,13 @@ class ArrowSide(Side):
         self._grade_columns = grade_columns
         self.needs, self._own_grades = needs
 
+    def keep(self, positions: IntArray) -> ArrowSide:
+        """Return the side with the documents at these positions, which are sorted, alone; it must have no needs."""
+        columns = (self.structs, self.id_column, self.text_column, *self._grade_columns)
+        structs, ids, texts, *grades = (column.take(pa.array(positions)) for column in columns)
+        offsets = np.searchsorted(positions, self.offsets)
+        return ArrowSide(self.name, self.query_ids, offsets, structs, ids, texts, grades)
+
     @cached_property
     def documents(self) -> list[Any]:
         """The documents as mappings, for the few metrics that read more of them than ids, texts and grades."""
@@ -202,6 +209,10 @@ class ArrowBatch(Batch):
     def __init__(self, actual: ArrowSide, predicted: ArrowSide, settings: Settings, known: KnownTexts) -> None:
         super().__init__(actual, predicted, settings)
         self._known, self.kept_tokens = known, known.tokens
+
+    def keep_retrieved(self, positions: IntArray) -> ArrowBatch:
+        """Return the batch with the retrieved documents at these positions, which are sorted, alone."""
+        return ArrowBatch(self.actual, self.predicted.keep(positions), self.settings, self._known)
 
     @cached_property
     def ids(self) -> Codes:
@@ -358,8 +369,6 @@ def read_batch(
     Raises:
         InvalidInputError: A list or a document is null, or a document has neither an id nor a text.
     """
-    if settings.exclude_self:
-        raise InvalidInputError(Argument("exclude_self", True), " is for `evaluate` and runs. Leave these rows out.")
     actual = _side("actual", batch, query_ids, fields, settings)
     predicted = _side("predicted", batch, query_ids, fields, settings)
     return ArrowBatch(actual, predicted, settings, known or KnownTexts())

@@ -158,6 +158,7 @@ class ColumnarScorer:
         **settings: Unpack[ScoringSettings],
     ) -> None:
         self._settings = make_settings(**settings)
+        self._settings.check_excluding()
         self._cut_offs, chosen = choose_metrics(metrics, self._settings, k)
         self._columns = columns_of(chosen, self._cut_offs)
         ours = {"metrics": metrics, "allow_repeated_ids": allow_repeated_ids, "keep": keep, "names": names, "by": by}
@@ -436,7 +437,8 @@ class ColumnarScorer:
         except IndexError:
             known = KnownTexts()
         part = read_batch(batch, query_ids, self.document_fields, self._settings, known)
-        judged = judged_of(part, find_matches(part), rules=self._rules_of(batch))
+        own = query_ids.to_pylist() if self._settings.exclude_self else None
+        judged = judged_of(part, find_matches(part), own, self._rules_of(batch))
         ranks = ranks_within(self._cut_offs, part)
         values = values_of(judged, self._columns, ranks)
         if not known.is_full:

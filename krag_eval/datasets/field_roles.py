@@ -26,6 +26,8 @@ _OWN_GOLD = ("gold", "gold_texts", "gold_chunk_ids", "gold_doc_ids")
 _OWN_RETRIEVED = ("retrieved", "retrieved_ids", "retrieved_texts", "searches", "stages")
 # What may be a document, or say something about the question.
 _WEAK = {"title", "text", "content", "page", "section", "link", "url", "session", "fact", "knowledge", "slug", "path"}
+_OF_JUDGMENTS = {"id": "id", "question": "question", "doc_id": "gold", "text": "gold", "grade": "grade"}
+_WITHIN = {"start", "end", "offset", "line", "sent", "sentence"}  # places in a text, and no page
 _PLURAL = re.compile(r"(?<=[a-z]{3})s$")
 _ENDS = ("?", "？", "؟", "까", "요", "か", "吗", "呢")
 
@@ -82,7 +84,7 @@ class Field:
     Attributes:
         name: Its name; of a nested field the path, with dots.
         role: What it is: `question`, `id`, `gold`, `must_not`, `retrieved`, `answer`, `reference answer`, `documents`
-            (gold or retrieved, which is not certain), `flag`, `number` or `other`.
+            (gold or retrieved, which is not certain), `grade`, `flag`, `number` or `other`.
         shape: What it holds: `ids`, `texts`, `numbers`, `flags`, `objects`, `grades`, `pairs`, `lists` or `nothing`.
         n: How many of the rows have a value there.
         example: The first value.
@@ -125,12 +127,15 @@ class Understanding:
         readings: The ways to read them: one if it is certain, two if it is not, or none.
         run: How to read what was retrieved, if there is any.
         options: Further options that the ids of the other side show: what separates ids.
+        judgments: The names of the fields `id`, `question`, `doc_id`, `text` and `grade`, if each row is a question, a
+            document and its grade; else empty.
     """
 
     fields: tuple[Field, ...]
     readings: tuple[Reading, ...]
     run: Reading | None
     options: Mapping[str, Any]
+    judgments: Mapping[str, str]
 
 
 def understand(rows: Sequence[Mapping[str, Any]], *, known: frozenset[str] = frozenset()) -> Understanding:
@@ -229,8 +234,12 @@ class _Rows:
     def __init__(self, rows: Sequence[Mapping[str, Any]], known: frozenset[str]) -> None:
         self.known, self.n_rows = set(known), len(rows)
         self.values: dict[str, list[Any]] = {}
-        for number, row in enumerate(rows):
-            for name, value in _numbered_as_lists(_leaves(row)).items():
+        leaves = [dict(_leaves(row)) for row in rows]
+        numbered = Counter(
+            split_number(name)[0] for name in {name for one in leaves for name in one} if split_number(name)[1]
+        )
+        for number, row in enumerate(leaves):
+            for name, value in _numbered_as_lists(row, numbered).items():
                 if name in self.values or len(self.values) < _MOST_FIELDS:
                     self.values.setdefault(name, [None] * len(rows))[number] = value
         self.shapes = {name: self._shape(name) for name in self.values}
@@ -375,7 +384,7 @@ class _Rows:
         return (None, repeated) if repeated else (next(iter(full), None), None)
 
     def understood(self) -> Understanding:
-        question, (id_, repeated) = self._question(), self._id()
+        judgments, question, (id_, repeated) = self._judgments(), self._question(), self._id()
         others = [name for name in self.with_role("question") if name != question]
         is_mixed = question is not None and self._is_mixed(question, others)
         for name in others:
@@ -422,6 +431,10 @@ class _Rows:
             readings = [Reading(kind="answers", options={}, meaning="questions with answers, without documents")]
         else:
             readings = []
+        if judgments:
+            readings = [Reading(kind="evalset", options={}, meaning="each row is a question, a document and its grade")]
+            for field, name in judgments.items():
+                self.roles[name] = _OF_JUDGMENTS[field], f"each row has its grade, `{judgments['grade']}`"
         fields = [
             Field(
                 name=name,
@@ -435,7 +448,9 @@ class _Rows:
         ]
         of_run = retrieved or ([] if golds else documents)
         run = self._run(base, of_run) if of_run else None
-        return Understanding(fields=tuple(fields), readings=tuple(readings), run=run, options=self._separator(golds))
+        return Understanding(
+            fields=tuple(fields), readings=tuple(readings), run=run, options=self._separator(golds), judgments=judgments
+        )
 
     def _separator(self, golds: list[str]) -> dict[str, str]:
         """Return what separates ids, if the other side has the parts of strings that would be read as one id."""
@@ -453,6 +468,37 @@ class _Rows:
         """Return whether a row lacks the question of the others, and has one under another name."""
         rows = zip(self.values[question], *(self.values[name] for name in others), strict=True)
         return any(first in (None, "") and any(rest) for first, *rest in rows)
+
+    def _judgments(self) -> dict[str, str]:
+        """Return the fields of rows that are a question, a document and its grade; none if they are anything else."""
+        one_each = [name for name in self.values if not self._has_lists(name)]
+        grades = [name for name in one_each if "judged" in meanings(name) and self._are_grades(name)]
+        documents = [
+            n for n in one_each if "document" in meanings(n) and "question" not in meanings(n) and n not in grades
+        ]
+        is_run = any("retrieved" in meanings(name) for name in self.values)
+        if is_run or len(grades) != 1 or len(one_each) < len(self.values):
+            return {}
+        fields = {"grade": grades[0]}
+        for field, shape, plain in (("doc_id", "ids", "id"), ("text", "texts", "passage")):
+            names = [name for name in documents if self.shapes[name] == shape]
+            names = [name for name in names if plain in meanings(name)] or names
+            if len(names) > 1:
+                return {}
+            if names:
+                fields[field] = names[0]
+        asked = [name for name in self.with_role("id") if "question" in meanings(name)]
+        question = self._question()
+        fields |= {"id": asked[0]} if len(asked) == 1 else {}
+        fields |= {"question": question} if question is not None and question not in fields.values() else {}
+        return fields if fields.keys() & {"id", "question"} and fields.keys() & {"doc_id", "text"} else {}
+
+    def _are_grades(self, name: str) -> bool:
+        """Return whether all values are whole numbers, or all true or false."""
+        kinds = {_kind_of(value) for value in self.values[name]}
+        return kinds == {"flag"} or (
+            kinds <= {"whole", "number"} and all(float(value).is_integer() for value in self.values[name])
+        )
 
     def _has_grades(self) -> bool:
         """Return whether a row is a pair of a question and a document with a grade, which may be 0."""
@@ -473,6 +519,8 @@ class _Rows:
                 self.roles[name] = "other", "a place within a document"
             elif is_example and name.startswith("outputs."):
                 self.roles[name] = "gold", "the outputs of an example are what is expected"
+            elif name == "context" and retrieved == ["retrieval_context"]:
+                self.roles[name] = "gold", "DeepEval's name for what should be retrieved"
             elif retrieved:
                 self.roles[name] = "other", "beside what was retrieved it may be anything"
             elif answers and self._has_lists(name):
@@ -572,7 +620,31 @@ class _Rows:
             return {"gold_chunk_ids": name}, ()
         if shape in ("grades", "lists", "nothing"):
             return {"gold": name}, ()
+        if shape == "ids" and (page := self._page_of(name)):
+            return {"gold_chunk_ids": f"{name}+{page}"}, ()
         return {self._level(name) if self._holds_ids(name) else "gold_texts": name}, ()
+
+    def _page_of(self, name: str) -> str | None:
+        """Return the field with the pages of these documents, if each of them has one: both together are the id."""
+        documents = [_listed(value) for value in self.values[name]]
+        flat = [str(one) for row in documents for one in row]
+        if "chunk" in meanings(name) or any(one in self.known or len(split_ids(one)) > 1 for one in flat):
+            return None
+        for page in self.values:
+            is_page = page != name and "page" in meanings(page) and _WITHIN.isdisjoint(parts_of(page))
+            if not is_page or self._about(page) != self._about(name) or self.shapes[page] not in ("numbers", "ids"):
+                continue
+            pages = [_listed(value) for value in self.values[page]]
+            if all(
+                [one is None for one in row] == [one is None for one in of_row]
+                for row, of_row in zip(documents, pages, strict=True)
+            ):
+                return page
+        return None
+
+    def _about(self, name: str) -> frozenset[str]:
+        """Return what a name says apart from that it is a document or a page."""
+        return meanings(name) - {"document", "page", "id", "passage", "chunk"}
 
     def _flag_in(self, name: str) -> str | None:
         """Return the key of objects that marks those that answer."""
@@ -672,12 +744,10 @@ def _leaves(row: Mapping[str, Any], before: str = "", depth: int = _DEEPEST) -> 
             yield f"{before}{key}", value
 
 
-def _numbered_as_lists(leaves: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the values by name; numbered ones are a list under what is before the number."""
-    listed = list(leaves)
-    bases = Counter(split_number(name)[0] for name, _ in listed if split_number(name)[1])
+def _numbered_as_lists(leaves: Mapping[str, Any], bases: Mapping[str, int]) -> dict[str, Any]:
+    """Return the values by name; those whose base has several numbers are a list under what is before the number."""
     fields: dict[str, Any] = {}
-    for name, value in listed:
+    for name, value in leaves.items():
         base, number = split_number(name)
         if not number or not base.strip() or bases[base] < 2:
             fields[name] = value

@@ -45,9 +45,10 @@ _ORDER = (
     "unclear",
     "reference answer",
     "answer",
+    "grade",
     "flag",
 )
-_OF_ROWS = ("ragas", "autorag", "hf")  # whose rows are those of the file
+_OF_ROWS = ("ragas", "autorag", "hf", "judgments")  # whose rows are those of the file
 _MOST_FIELDS, _LONGEST = 6, 44
 
 

@@ -124,13 +124,7 @@ def judge_batch(
     if rules is not None:
         actual, hidden = rules.visible(actual)
     batch = read_batch(actual, predicted, settings, bare_ids=bare_ids, first_query=first_query)
-    if settings.exclude_self and (query_ids is None or not settings.uses_ids):
-        raise InvalidInputError(
-            Argument("exclude_self", True),
-            " compares the ids of documents with those of queries. Give `query_ids`, or `query_id` for one row, and ",
-            Argument("match_method", "id"),
-            ".",
-        )
+    settings.check_excluding(has_query_ids=query_ids is not None)
     if settings.exclude_self and query_ids is not None and len(query_ids) != len(batch):
         refuse("query_ids", f"one id for each of {len(batch)} queries", query_ids)
     judged = judged_of(batch, find_matches(batch), query_ids, rules)

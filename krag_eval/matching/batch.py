@@ -176,6 +176,10 @@ class Batch:
     def __len__(self) -> int:
         return len(self.actual)
 
+    def keep_retrieved(self, positions: IntArray) -> Batch:
+        """Return the batch with the retrieved documents at these positions, which are sorted, alone."""
+        return type(self)(self.actual, self.predicted.keep(positions), self.settings)
+
     def __eq__(self, other: object) -> bool:
         """Return whether the methods read the same from both: the documents themselves may not be comparable."""
         if type(other) is not type(self):

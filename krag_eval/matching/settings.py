@@ -194,6 +194,21 @@ class Settings:
         """Whether places in documents are matched."""
         return "span" in self.methods
 
+    def check_excluding(self, *, has_query_ids: bool = True) -> None:
+        """Refuse `exclude_self` if there are no ids to compare.
+
+        Raises:
+            InvalidInputError: It is given without the ids of queries, or for matching by text alone.
+        """
+        if self.exclude_self and not (has_query_ids and self.uses_ids):
+            raise InvalidInputError(
+                Argument("exclude_self", True),
+                " compares the ids of documents with those of queries. Give `query_ids`, or `query_id` for one row, "
+                "and ",
+                Argument("match_method", "id"),
+                ".",
+            )
+
     @property
     def uses_ids(self) -> bool:
         """Whether a method reads ids."""

@@ -205,8 +205,8 @@ def keep_ranks(batch: Batch, matches: Matches, kept: IntArray) -> tuple[Batch, M
     """Return the rankings with the documents at these positions alone, and what matches in them."""
     is_kept = np.isin(matches.predicted, kept)
     columns = {name: getattr(matches, name)[is_kept] for name in ("actual", "predicted", "similarity", "method")}
-    shorter = type(batch)(batch.actual, batch.predicted.keep(kept), batch.settings)
-    return shorter, replace(matches, **columns | {"predicted": np.searchsorted(kept, columns["predicted"])})
+    moved = columns | {"predicted": np.searchsorted(kept, columns["predicted"])}
+    return batch.keep_retrieved(kept), replace(matches, **moved)
 
 
 def _all_relevant(judged: Judgments, batch: Batch, matches: Matches) -> Judgments:

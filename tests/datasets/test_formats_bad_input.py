@@ -150,6 +150,7 @@ READ_ONLY = {
     Wo ist es?
   gold_texts: ["Hier.", 'Dort.']
 """,
+    "judgments": "query,document,relevance\nWhen?,a.md,1\nWhen?,b.md,0\nWho?,c.md,2\n",
     "msmarco": "7\t31\t1\n7\t30\t2\n8\t30\t1\n",
     "locomo": json.dumps(
         [

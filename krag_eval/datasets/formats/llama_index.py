@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError, describe_type, refuse, warn
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.files.strict_json import dump_json
+from krag_eval.datasets.by_query import gold_document
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats.source import Kind, Source
 from krag_eval.datasets.formats.writing import Writing
@@ -16,12 +18,14 @@ from krag_eval.documents.document import Document
 from krag_eval.documents.readers import as_id, nfc
 
 PARTS = ("queries", "corpus", "relevant_docs")
+_JUDGED = ("relevant_docs", "qrels")  # the second as ir_datasets and others call it, with grades
 
 
 def kinds_in(source: Source) -> tuple[Kind, ...]:
     """Return what a JSON file holds if it is such a data set."""
     document = source.document
-    return ("evalset",) if isinstance(document, dict) and {"queries", "relevant_docs"} <= document.keys() else ()
+    is_such = isinstance(document, dict) and "queries" in document and any(name in document for name in _JUDGED)
+    return ("evalset",) if is_such else ()
 
 
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
@@ -30,19 +34,26 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
     Raises:
         InvalidInputError: A part is missing or has another shape; the message says where.
     """
-    queries, corpus, relevant = (_part(source, name) for name in PARTS)
+    judged = next(
+        (name for name in _JUDGED if isinstance(source.document, dict) and name in source.document), _JUDGED[0]
+    )
+    queries, relevant = _part(source, "queries"), _part(source, judged)
+    corpus = {} if judged == "qrels" and "corpus" not in source.document else _part(source, "corpus")  # type: ignore[operator]
     unknown = next((query_id for query_id in relevant if query_id not in queries), None)
     if unknown is not None:
-        raise InvalidInputError(f"{source.path}: relevant_docs has {unknown!r:.60}, which `queries` does not have.")
+        raise InvalidInputError(f"{source.path}: {judged} has {unknown!r:.60}, which `queries` does not have.")
     without_text = 0
     for query_id, text in queries.items():
         place = f"{source.path}: queries[{query_id!r:.60}]"
         if not isinstance(text, str):
             refuse(f"queries[{query_id!r:.60}]", "a text", text, at=source.path)
-        ids = relevant.get(query_id)
-        if not isinstance(ids, list):
-            refuse(f"relevant_docs[{query_id!r:.60}]", "a list of ids, [] if nothing answers it", ids, at=source.path)
-        gold = tuple(_document(one, corpus, f"{source.path}: relevant_docs[{query_id!r:.60}]") for one in ids)
+        ids = relevant.get(query_id, [] if judged == "qrels" else None)
+        if not isinstance(ids, list | dict):
+            refuse(f"{judged}[{query_id!r:.60}]", "a list of ids, [] if nothing answers it", ids, at=source.path)
+        grades = ids if isinstance(ids, dict) else dict.fromkeys(ids)
+        gold = tuple(
+            _document(one, grade, corpus, f"{source.path}: {judged}[{query_id!r:.60}]") for one, grade in grades.items()
+        )
         without_text += sum(document.text is None for document in gold)
         yield place, Question(id=_id(query_id, place), question=text or None, gold=gold)
     if without_text:
@@ -57,9 +68,7 @@ def passages(source: Source) -> Iterator[tuple[str, Document]]:
     """
     for doc_id, text in _part(source, "corpus").items():
         place = f"{source.path}: corpus[{doc_id!r:.60}]"
-        if not isinstance(text, str):
-            refuse(f"corpus[{doc_id!r:.60}]", "a text", text, at=source.path)
-        yield place, Document(id=_id(doc_id, place), text=text)
+        yield place, Document(id=_id(doc_id, place), text=_text(text, doc_id, source.path))
 
 
 def write_questions(evalset: EvalSet, writing: Writing) -> None:
@@ -89,14 +98,22 @@ def _part(source: Source, name: str) -> Mapping[str, Any]:
     return {nfc(key): value for key, value in part.items()}
 
 
-def _document(given: object, corpus: Mapping[str, Any], place: str) -> Document:
+def _document(given: object, grade: object, corpus: Mapping[str, Any], place: str) -> Document:
     doc_id = as_id(given)
     if doc_id is None:
         raise InvalidInputError(f"{place} has {given!r:.60}. An id is a string or an integer.")
-    text = corpus.get(doc_id)
-    if text is not None and not isinstance(text, str):
-        refuse(f"corpus[{doc_id!r:.60}]", "a text", text, at=place)
-    return Document(id=doc_id, text=text)
+    text = None if corpus.get(doc_id) is None else _text(corpus[doc_id], doc_id, place)
+    if grade is None:
+        return Document(id=doc_id, text=text)
+    return replace(gold_document(doc_id, repr(grade), f"{place}[{doc_id!r:.60}]"), text=text)
+
+
+def _text(given: object, doc_id: str, place: str) -> str:
+    """Return the text of a chunk, which may have a title beside it."""
+    text = given.get("text") if isinstance(given, Mapping) else given
+    if not isinstance(text, str):
+        refuse(f"corpus[{doc_id!r:.60}]", "a text", given, at=place)
+    return text
 
 
 def _id(key: str, place: str) -> str:

@@ -26,6 +26,8 @@ def value_at(row: Any, path: str) -> Any:
     >>> row = {"in": {"q": "When?"}, "at": [["a", 0], ["b", 1]], "p": [{"id": 1, "ok": True}, {"id": 2, "ok": False}]}
     >>> value_at(row, "in.q"), value_at(row, "at.0"), value_at(row, "p[ok].id")
     ('When?', ['a', 'b'], [1])
+    >>> value_at({"file": "a.pdf", "page": 3}, "file+page"), value_at({"file": ["a", "b"], "page": [3, 1]}, "file+page")
+    ([['a.pdf', 3]], [['a', 3], ['b', 1]])
     """
     if isinstance(row, str) and row.lstrip()[:1] in ("[", "{"):  # a cell
         try:
@@ -47,11 +49,21 @@ def value_at(row: Any, path: str) -> Any:
             inner = value_at(row, name) if name.endswith("]") else row.get(name)
             if inner is not None:
                 return value_at(inner, path[at + 1 :])
+    if "+" in path:
+        return _together([value_at(row, one) for one in path.split("+")])
     name, bracket, flag = path.partition("[")
     items = row.get(name)
     if bracket and flag.endswith("]") and isinstance(items, list):
         return [one for one in items if isinstance(one, Mapping) and one.get(flag[:-1])]
     return None
+
+
+def _together(values: list[Any]) -> list[list[Any]] | None:
+    """Return ids of several parts; None if a part is missing."""
+    listed = [value if isinstance(value, list) else [value] for value in values]
+    if any(one in (None, "") for value in listed for one in value) or len({len(value) for value in listed}) > 1:
+        return None
+    return [list(parts) for parts in zip(*listed, strict=True)]
 
 
 def rows_of(document: Any, path: str, at: str | None = None) -> tuple[Any, str | None]:
@@ -74,6 +86,8 @@ def rows_of(document: Any, path: str, at: str | None = None) -> tuple[Any, str |
         return rows, at
     if pairs := _pairs(document):
         return pairs, None
+    if rows := _by_id(document):
+        return rows, None
     if not isinstance(document, dict) or not document or _is_row(document):
         return ([document] if isinstance(document, dict) else document), None
     places = dict(_places(document))
@@ -135,7 +149,7 @@ def _places(value: Mapping[str, Any], before: str = "", depth: int = _DEEPEST) -
 
 
 def _by_column(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of a table that is stored by column, as pandas writes it, or by id; none if it is no table."""
+    """Return the rows of a table that is stored by column, as pandas writes it; none if it is no table."""
     names, values = document.get("columns"), document.get("data")
     if isinstance(names, list) and isinstance(values, list) and all(isinstance(one, list) for one in values):
         return [dict(zip(map(str, names), one, strict=False)) for one in values]
@@ -147,9 +161,19 @@ def _by_column(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     keys = {tuple(one) for one in columns}
     if len(keys) == 1 and all(key.isdecimal() for key in columns[0]):
         return [{name: one[key] for name, one in document.items()} for key in columns[0]]
-    if all(_is_row(one) for one in columns):
-        return [{"id": key, **one} for key, one in document.items()]
     return []
+
+
+def _by_id(document: Any) -> list[dict[str, Any]]:
+    """Return the rows of a table by id; none if it is no table.
+
+    >>> _by_id({"q1": {"question": "When?", "docs": ["a"]}, "q2": {"question": "Who?", "docs": ["b"]}})[1]
+    {'id': 'q2', 'question': 'Who?', 'docs': ['b']}
+    """
+    if not isinstance(document, dict) or len(document) < 2:
+        return []
+    are_rows = all(isinstance(one, Mapping) and _is_row(one) for one in document.values())
+    return [{"id": key, **one} for key, one in document.items()] if are_rows else []
 
 
 def first_rows(text: str) -> Iterator[dict[str, Any]]:

@@ -25,6 +25,7 @@ from krag_eval.datasets.formats import (
     beir,
     conversations,
     huggingface,
+    judged_rows,
     llama_index,
     msmarco,
     native,
@@ -114,6 +115,7 @@ FORMATS: Mapping[str, Format] = {
     "autorag": _format(autorag, detected_in=("parquet", "json", "jsonl")),
     "locomo": _format(conversations, detected_in=("json", "jsonl")),
     "hf": _format(huggingface, detected_in=_ROWS),
+    "judgments": _format(judged_rows, detected_in=_ROWS),
 }
 WRITTEN_FORMATS = [name for name, its in FORMATS.items() if its.write_questions or its.write_rankings]
 

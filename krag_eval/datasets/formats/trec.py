@@ -148,10 +148,11 @@ def keep(judged: Judged, line: Line, iteration: str, document: Document) -> None
     Raises:
         InvalidInputError: The document has another grade already.
     """
-    first, known = judged.setdefault((iteration, document.id), (line, document))
+    name = document.id or document.text
+    first, known = judged.setdefault((iteration, name), (line, document))
     if known.grade != document.grade:
         raise InvalidInputError(
-            f"{line.place}: the document {document.id!r:.60} of query {line.query!r:.60} has the grade "
+            f"{line.place}: the document {name!r:.60} of query {line.query!r:.60} has the grade "
             f"{document.grade:g} here and {known.grade:g} at {first.place}. Keep only one of the two lines."
         )
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from krag_eval import EvaluationResult, evaluate
+from krag_eval import EvaluationResult, InvalidInputError, evaluate
 from krag_eval_scale import ColumnarScorer, PartialState
 from tests.support.arrow_cases import as_batch, random_queries
 from tests.support.marks import nothing_may_match
@@ -31,6 +31,22 @@ ACTUAL, PREDICTED = random_queries(400, seed=1)
 
 def whole(**settings: Any) -> EvaluationResult:
     return evaluate(ACTUAL, PREDICTED, KS, intervals=True, cluster="id", **settings)
+
+
+def test_documents_with_the_id_of_their_query_and_unjudged_ones_are_left_out_as_by_evaluate() -> None:
+    ids = [f"q{number}" for number in range(len(ACTUAL))]
+    found = [[*row[:1], {"id": id_, "text": "its own"}, *row[1:]] for id_, row in zip(ids, PREDICTED, strict=True)]
+    for method in ("id", ["id", "rougeL"]):
+        for more in ({"exclude_self": True}, {"unjudged": "remove"}, {"exclude_self": True, "unjudged": "remove"}):
+            how: dict[str, Any] = {"match_method": method, "metrics": ["recall", "ndcg", "bpref"], **more}
+            own = {"query_ids": ids} if "exclude_self" in more else {}
+            expected, scorer = evaluate(ACTUAL, found, 3, **how, **own), ColumnarScorer(3, **how)
+            rows, state = scorer.score_with_state(as_batch(ACTUAL, found))
+            assert scorer.finalize(state).to_dict() == expected.to_dict()
+            assert [row["ndcg@3"] for row in rows.to_pylist()] == [one.values["ndcg@3"] for one in expected.per_query]
+    with pytest.raises(InvalidInputError) as refused:
+        ColumnarScorer(3, match_method="text", exclude_self=True)
+    assert refused.value.argument == "exclude_self"
 
 
 def everything(result: EvaluationResult) -> dict[str, Any]:

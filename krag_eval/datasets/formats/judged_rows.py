@@ -1,0 +1,49 @@
+"""Rows of a question, a document and its grade, under any names: judgments as a table, and not as lists by question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from krag_eval._utils.errors import refuse
+from krag_eval.datasets.by_query import gold_document
+from krag_eval.datasets.field_roles import meanings, understand
+from krag_eval.datasets.formats.source import Kind, Source
+from krag_eval.datasets.formats.trec import Judged, Line, keep
+from krag_eval.datasets.question import Question
+from krag_eval.documents.readers import as_id
+
+_FLAGS = {"true": "1", "false": "0"}
+
+
+def kinds_in(source: Source) -> tuple[Kind, ...]:
+    """Return what a file holds if each of its rows is a judgment."""
+    may_be = len(source.columns) >= 3 and any("judged" in meanings(name) for name in source.columns)
+    return ("evalset",) if may_be and _fields(source) else ()
+
+
+def _fields(source: Source) -> dict[str, str]:
+    return dict(understand(source.sample).judgments)
+
+
+def questions(source: Source) -> Iterator[tuple[str, Question]]:
+    """Yield each question with its judged documents, in the order in which they first appear.
+
+    Raises:
+        InvalidInputError: A row lacks its question, its document or its grade, or a document has two grades.
+    """
+    names, asked = _fields(source), dict[str, tuple[str, str | None, Judged]]()
+    for place, row in source.rows():
+        given = {field: "" if row.get(name) is None else str(row[name]).strip() for field, name in names.items()}
+        doc_id, text = as_id(given.get("doc_id") or None), given.get("text") or None
+        empty = [name for field, name in names.items() if not given[field] and field not in ("doc_id", "text")]
+        empty += [names.get("doc_id") or names["text"]] if doc_id is None and text is None else []
+        if empty:
+            refuse(empty[0], "given in each row: a question, a document and its grade", None, at=place)
+        key, grade = given.get("id") or given["question"], _FLAGS.get(given["grade"].lower(), given["grade"])
+        _, _, judged = asked.setdefault(key, (place, given.get("question"), {}))
+        document = gold_document(doc_id or "", grade, f"{place}: `{names['grade']}`")
+        keep(judged, Line(place, key, []), "", replace(document, id=doc_id, text=text))
+    for number, (key, (place, question, judged)) in enumerate(asked.items()):
+        gold = tuple(document for _, document in judged.values())
+        yield place, Question(id=key if "id" in names else str(number), question=question, gold=gold)
