@@ -1,4 +1,4 @@
-"""The numbers of krag and ranx on `docs/differences.md`, by the programs themselves."""
+"""The numbers of krag, ranx and AutoRAG on `docs/differences.md`, by the programs themselves."""
 
 from __future__ import annotations
 
@@ -73,6 +73,14 @@ def test_krag_gives_the_number_on_the_page(krag: Any, row: Row) -> None:
 def test_ranx_gives_the_number_on_the_page(row: Row) -> None:
     theirs = outcome(lambda: by_ranx(row))
     assert is_shown_as(theirs, row.their_number), f"ranx gives {theirs}"
+
+
+@pytest.mark.parametrize("row", rows_of("AutoRAG"), ids=anchor)
+def test_autorag_gives_the_number_on_the_page(autorag: Any, row: Row) -> None:
+    name, _ = parse_call(row.their_call)
+    gold = [[document] for document in row.gold[0]]
+    theirs = outcome(lambda: autorag(name, gold, row.retrieved[0]))
+    assert is_shown_as(theirs, row.their_number), f"AutoRAG gives {theirs}"
 
 
 def test_krag_gives_our_number_for_the_example_of_the_notebook(krag: Any) -> None:
