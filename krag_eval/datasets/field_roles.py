@@ -74,7 +74,17 @@ def meanings(name: str) -> frozenset[str]:
     if pairs & {("must", "not"), ("should", "not"), ("not", "expected"), ("do", "not")}:
         found.add("forbidden")
     found |= {"gold"} if "evidence" in found else set()
-    return frozenset(found - {"about"})
+    return frozenset(found - {"about", "yes", "no"})
+
+
+def verdict_of(value: object) -> str:
+    """Return "1" for a word that says that a document is relevant, "0" for one that says that it is not, else "".
+
+    >>> verdict_of("Not relevant"), verdict_of(True), verdict_of("partly")
+    ('0', '1', '')
+    """
+    kinds = _lexicon().get(re.sub(r"[\W_]+", "", _folded(str(value)[:_LONGEST])), set())
+    return "1" if "yes" in kinds else "0" if "no" in kinds else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -396,6 +406,15 @@ class _Rows:
             self.roles[repeated] = "gold", "it repeats, so it is the id of a document and not of the question"
             golds, repeated = [repeated], None
         id_ = id_ or repeated  # ids that repeat are refused with their place
+        if (
+            "actual" in self.values
+            and not golds
+            and all(parts_of(one)[0] == "predicted" for one in retrieved[:1] or ["-"])
+        ):
+            golds, self.roles["actual"] = ["actual"], ("gold", "it stands beside `predicted`, as in `evaluate`")
+        graded = [name for name in self.with_role("documents") if self._grade_in(name)]
+        if not golds and not retrieved and graded:
+            golds, self.roles[graded[0]] = graded[:1], ("gold", "each document has a grade")
         flagged = [name for name in self.with_role("documents", "other") if self._flag_in(name)]
         if not golds and flagged:
             golds = flagged[:1]
@@ -476,7 +495,7 @@ class _Rows:
         documents = [
             n for n in one_each if "document" in meanings(n) and "question" not in meanings(n) and n not in grades
         ]
-        is_run = any("retrieved" in meanings(name) for name in self.values)
+        ids, is_run = self.with_role("id"), any("retrieved" in meanings(name) for name in self.values)
         if is_run or len(grades) != 1 or len(one_each) < len(self.values):
             return {}
         fields = {"grade": grades[0]}
@@ -487,22 +506,27 @@ class _Rows:
                 return {}
             if names:
                 fields[field] = names[0]
-        asked = [name for name in self.with_role("id") if "question" in meanings(name)]
+        asked = [n for n in self.values if parts_of(n) == ["topic"] or (n in ids and "question" in meanings(n))]
         question = self._question()
         fields |= {"id": asked[0]} if len(asked) == 1 else {}
         fields |= {"question": question} if question is not None and question not in fields.values() else {}
         return fields if fields.keys() & {"id", "question"} and fields.keys() & {"doc_id", "text"} else {}
 
     def _are_grades(self, name: str) -> bool:
-        """Return whether all values are whole numbers, or all true or false."""
-        kinds = {_kind_of(value) for value in self.values[name]}
-        return kinds == {"flag"} or (
-            kinds <= {"whole", "number"} and all(float(value).is_integer() for value in self.values[name])
-        )
+        """Return whether all values are whole numbers, or verdicts such as true or `irrelevant`."""
+        values = self.values[name]
+        if all(verdict_of(value) for value in values):
+            return True
+        return all(_kind_of(value) in ("whole", "number") and float(value).is_integer() for value in values)
 
     def _has_grades(self) -> bool:
-        """Return whether a row is a pair of a question and a document with a grade, which may be 0."""
-        return any("grade" in meanings(name) and self.shapes[name] == "numbers" for name in self.values)
+        """Return whether a row is a pair of a question and a document with a grade or a verdict, which may be none."""
+        question = self._question()
+        asked = [] if question is None else self.given(question)
+        judged = [name for name in self.values if "judged" in meanings(name) and "document" not in meanings(name)]
+        return any("grade" in meanings(name) and self.shapes[name] == "numbers" for name in self.values) or (
+            bool(judged) and len(set(map(str, asked))) < len(asked)
+        )
 
     def _settle_documents(self, golds: list[str], retrieved: list[str]) -> None:
         """Decide what documents are whose name does not say it, by what stands beside them."""
@@ -656,6 +680,12 @@ class _Rows:
                 return key
         return None
 
+    def _grade_in(self, name: str) -> bool:
+        """Return whether all objects have a whole number as their grade."""
+        items = self._objects(name)
+        keys = {key for item in items for key in item if "grade" in meanings(key)}
+        return len(keys) == 1 and all(_kind_of(item.get(key)) == "whole" for item in items for key in keys)
+
     def _objects(self, name: str) -> list[Mapping[str, Any]]:
         flat = [one for value in self.given(name) for one in _listed(value)]
         return [one for one in flat if isinstance(one, Mapping)]
@@ -688,6 +718,7 @@ class _Rows:
             text = min(texts, key=lambda key: "passage" not in meanings(key))
             column = {own.format("texts"): f"{path}.{text}"}
             documents = [key for key in ids if inner.shapes[key] == "ids" and meanings(key) & {"document", "id"}]
+            documents.sort(key=lambda key: "id" not in meanings(key))  # the title comes after the id
             if documents and main == "gold":
                 column["gold_doc_ids"] = f"{path}.{documents[0]}"
             if "_id" in documents and main == "retrieved":  # hits of Elasticsearch

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from krag_eval import InvalidInputError, evaluate_run, inspect_file, read_evalset, read_run
+from krag_eval import InvalidInputError, evaluate, evaluate_run, inspect_file, read_evalset, read_run
 from tests.support.command_line import Runner
 
 # ruff: noqa: E501
@@ -25,6 +25,7 @@ GOLD: dict[str, tuple[str, list[list[str]]]] = {
     "file and page.csv": ("question,gold_file,gold_page,answer\nHow?,manual.pdf,12,So.\nWhere?,guide.pdf,3,Here.\n", [['["manual.pdf", "12"]'], ['["guide.pdf", "3"]']]),
     "쪽.jsonl": (json.dumps({"질문": "휴가는?", "정답_문서": "규칙.pdf", "정답_페이지": 4, "답변": "15일"}), [['["규칙.pdf", "4"]']]),
     "two lists.jsonl": (json.dumps({"query": "Who?", "gold_docs": ["a.pdf", "b.pdf"], "gold_pages": [1, 2]}), [['["a.pdf", "1"]', '["b.pdf", "2"]']]),
+    "within.jsonl": (json.dumps({"query": "Who?", "golden_context": {"doc": "a.pdf", "page": 3, "text": "At nine it opens."}}), [['["a.pdf", "3"]']]),
     "no page.csv": ("question,gold_file,gold_page\nHow?,manual.pdf,12\nWhere?,guide.pdf,\n", [["manual.pdf"], ["guide.pdf"]]),
     "by id.json": (json.dumps({"q1": {"question": "When?", "expected_docs": ["a"]}, "q2": {"question": "Who?", "expected_docs": ["b", "c"]}}), [["a"], ["b", "c"]]),
     "beside what came.jsonl": (json.dumps({"question": "When?", "expected": ["a.md"], "got": ["b.md", "a.md"]}), [["a.md"]]),
@@ -48,6 +49,7 @@ JUDGED = {
         json.dumps({"question": asked, "text": text, "is_relevant": good})
         for asked, text, good in (("How?", "Press it.", True), ("How?", "Open the door.", False), ("Where?", "Beside it.", True))
     ),
+    "words.csv": "query,passage,label\nHow?,Press it.,relevant\nHow?,Open the door.,not relevant\nWhere?,Beside it.,relevant\n",
     "질문.tsv": "질문\t문서\t등급\nHow?\tPress it.\t1\nHow?\tOpen the door.\t0\nWhere?\tBeside it.\t1\n",
 }  # fmt: skip
 
@@ -74,6 +76,28 @@ def test_judgments_with_ids_are_those_of_trec(tmp_path: Path) -> None:
     path.write_text("query_id,doc_id,rel\nq1,a,1\nq1,a,2\n")
     with pytest.raises(InvalidInputError, match=r"qrels\.csv:3"):
         read_evalset(path)
+
+
+@pytest.mark.parametrize("key", ["relevance", "grade", "rating", "등급"])
+def test_documents_with_grades_are_gold_whatever_the_grade_is_called(key: str, tmp_path: Path) -> None:
+    path = tmp_path / "graded.jsonl"
+    path.write_text(json.dumps({"query": "When?", "docs": [{"id": "a", key: 2}, {"id": "b", key: 0}]}))
+    (question,) = read_evalset(path)
+    assert evaluate([question.gold], [[{"id": "b"}, {"id": "a"}]], 1, match_method="id")["precision@1"] == 0
+
+
+def test_a_label_that_is_no_verdict_makes_no_document_gold(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("query,passage,label\nWhen?,At nine it opens.,fine\nWhen?,The moon is far.,awful\n")
+    with pytest.raises(InvalidInputError):
+        read_evalset(path)
+
+
+def test_actual_and_predicted_are_what_they_are_in_evaluate(tmp_path: Path) -> None:
+    path = tmp_path / "both.jsonl"
+    path.write_text(json.dumps({"question": "When?", "actual": ["a", "b"], "predicted": ["a", "c"]}))
+    assert inspect_file(path).kind == "both"
+    assert read_evalset(path)[0].gold_chunk_ids == ("a", "b")
 
 
 def test_rows_with_scores_or_ranks_are_no_judgments(tmp_path: Path) -> None:

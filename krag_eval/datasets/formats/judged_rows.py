@@ -7,13 +7,11 @@ from dataclasses import replace
 
 from krag_eval._utils.errors import refuse
 from krag_eval.datasets.by_query import gold_document
-from krag_eval.datasets.field_roles import meanings, understand
+from krag_eval.datasets.field_roles import meanings, understand, verdict_of
 from krag_eval.datasets.formats.source import Kind, Source
 from krag_eval.datasets.formats.trec import Judged, Line, keep
 from krag_eval.datasets.question import Question
 from krag_eval.documents.readers import as_id
-
-_FLAGS = {"true": "1", "false": "0"}
 
 
 def kinds_in(source: Source) -> tuple[Kind, ...]:
@@ -40,7 +38,7 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
         empty += [names.get("doc_id") or names["text"]] if doc_id is None and text is None else []
         if empty:
             refuse(empty[0], "given in each row: a question, a document and its grade", None, at=place)
-        key, grade = given.get("id") or given["question"], _FLAGS.get(given["grade"].lower(), given["grade"])
+        key, grade = given.get("id") or given["question"], verdict_of(given["grade"]) or given["grade"]
         _, _, judged = asked.setdefault(key, (place, given.get("question"), {}))
         document = gold_document(doc_id or "", grade, f"{place}: `{names['grade']}`")
         keep(judged, Line(place, key, []), "", replace(document, id=doc_id, text=text))

@@ -377,9 +377,12 @@ def _is_retrieval_gt(column: Columns | None) -> bool:
 
 def _graded(given: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a document of one id and a grade under names of its own with those of ours; any other as it is."""
+    grade = next((key for key in given if "grade" in meanings(key)), None)
     ids = [key for key, one in given.items() if as_id(one) is not None and meanings(key) & {"id", "document"}]
-    grade = next((one for key, one in given.items() if "grade" in meanings(key)), None)
-    return given if "id" in given or len(ids) != 1 or grade is None else {"id": given[ids[0]], "grade": grade}
+    ids = ["id"] if "id" in given else ids
+    if grade is None or len(ids) != 1 or {"id", grade} <= {*ids, "grade", "relevance"}:
+        return given
+    return {"id": given[ids[0]], "grade": given[grade]} | ({"text": given["text"]} if "text" in given else {})
 
 
 def are_numbers(values: Iterable[object]) -> bool:

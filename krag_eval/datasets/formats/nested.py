@@ -44,13 +44,13 @@ def value_at(row: Any, path: str) -> Any:
         return None
     if path in row:
         return row[path]
+    if "+" in path:
+        return _together([value_at(row, one) for one in path.split("+")])
     for at, char in enumerate(path):
         if char == "." and (name := path[:at]):
             inner = value_at(row, name) if name.endswith("]") else row.get(name)
             if inner is not None:
                 return value_at(inner, path[at + 1 :])
-    if "+" in path:
-        return _together([value_at(row, one) for one in path.split("+")])
     name, bracket, flag = path.partition("[")
     items = row.get(name)
     if bracket and flag.endswith("]") and isinstance(items, list):
