@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,8 @@ def rules_of_lists(
                 refuse(f"must_not[{query}]", "a list of documents, [] if none is forbidden", row)
     rows = [[] if row is None else row if type(row) is list else list(row) for row in listed]
     key = settings.id_key if settings.uses_ids else None
-    if not is_bare and (settings.methods == ("id",) or key is not None):
+    types = set() if is_bare else set(map(type, chain.from_iterable(rows)))
+    if not is_bare and ((settings.methods == ("id",) and types & {str, int}) or key is not None):
         rows = [[_as_document(one, key, only_ids=settings.methods == ("id",)) for one in row] for row in rows]
     rules: list[Allowed | None] = []
     known: dict[str, Allowed] = {}
@@ -165,9 +167,13 @@ def check_listed(batch: Batch, rules: Rules) -> None:
     """Warn of documents of `must_not` that lack what is compared: they are never found, whatever is retrieved."""
     if rules.is_bare or not any(rules.must_not):
         return
-    side = Side("actual", rules.must_not, **batch.settings.reading)
-    counts = SideCounts.of(side, Batch(side, batch.predicted, batch.settings))
-    if counts.without_any:
+    side = rules.side(batch.settings)
+    if batch.settings.methods == ("id",):
+        n_without, n_listed = int((~side.has_id).sum()), len(side.has_id)
+    else:
+        counts = SideCounts.of(side, Batch(side, batch.predicted, batch.settings))
+        n_without, n_listed = counts.without_any, counts.documents
+    if n_without:
         compared = " and no ".join(
             name
             for name, reads in (
@@ -178,9 +184,9 @@ def check_listed(batch: Batch, rules: Rules) -> None:
             if reads
         )
         warn(
-            f"{counts.without_any:,} of {number_of(counts.documents, 'document')} in ",
+            f"{n_without:,} of {number_of(n_listed, 'document')} in ",
             Argument("must_not"),
-            f" {'has' if counts.without_any == 1 else 'have'} no {compared}, which ",
+            f" {'has' if n_without == 1 else 'have'} no {compared}, which ",
             Argument("match_method", "+".join(batch.settings.methods)),
             " compares: these leaks cannot be found. Give it, or match by what they have.",
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from typing import Any, NamedTuple, NoReturn
 
@@ -40,17 +40,30 @@ class Rules:
     allowed: Sequence[Allowed | None]
     corpus: Metadata
     is_bare: bool = False
+    _sides: list[Side] = field(default_factory=list, compare=False, repr=False)
+
+    def side(self, settings: Settings) -> Side:
+        """Return `must_not` as columns, which are read once: rules are asked under the same settings."""
+        if not self._sides:
+            id_map = settings.reading["id_map"]
+            self._sides.append(
+                IdSide("actual", self.must_not, id_map=id_map)
+                if self.is_bare
+                else Side("actual", self.must_not, **settings.reading)
+            )
+        return self._sides[0]
 
     @property
     def is_defined(self) -> BoolArray:
         """Whether a query forbids anything; shape (n_queries,)."""
-        pairs = zip(self.must_not, self.allowed, strict=True)
-        return np.fromiter((bool(listed) or allowed is not None for listed, allowed in pairs), bool, len(self.allowed))
+        lists = np.fromiter(map(bool, self.must_not), bool, len(self.must_not))
+        return lists | np.fromiter((allowed is not None for allowed in self.allowed), bool, len(self.allowed))
 
     def repeated(self, times: Sequence[int]) -> Rules:
         """Return the rules of each query so many times one after another."""
         return replace(
             self,
+            _sides=[],
             must_not=[one for one, n in zip(self.must_not, times, strict=True) for _ in range(n)],
             allowed=[one for one, n in zip(self.allowed, times, strict=True) for _ in range(n)],
         )
@@ -80,6 +93,8 @@ class Rules:
         return kept, hidden
 
     def _visible(self, given: Any, allowed: Allowed) -> tuple[Any, str | None]:
+        if not self.corpus and (type(given) is str or (type(given) is Document and not given.metadata)):
+            return given, None
         entry = as_need(given) if may_be_need(given) else None
         if entry is not None:
             documents = [as_document(one) for one in entry.any_of]
@@ -179,19 +194,13 @@ def _listed(batch: Batch, rules: Rules) -> dict[int, Reason]:
     """Return the positions of retrieved documents that match one of their query's `must_not`, each with the reason."""
     settings = batch.settings
     try:
-        side = _side(settings, rules)
+        side = rules.side(settings)
         by_id = settings.methods == ("id",)
         found = _with_ids(batch, side, rules) if by_id else _with_texts(batch, side, rules)
     except InvalidInputError:
         _read_carefully(rules)
         raise
     return {position: _reason(rules.document(document)) for position, document in found.items()}
-
-
-def _side(settings: Settings, rules: Rules) -> Side:
-    if rules.is_bare:
-        return IdSide("actual", rules.must_not, id_map=settings.reading["id_map"])
-    return Side("actual", rules.must_not, **settings.reading)
 
 
 def _read_carefully(rules: Rules) -> None:

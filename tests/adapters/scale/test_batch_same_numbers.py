@@ -39,7 +39,7 @@ def test_documents_with_the_id_of_their_query_and_unjudged_ones_are_left_out_as_
     for method in ("id", ["id", "rougeL"]):
         for more in ({"exclude_self": True}, {"unjudged": "remove"}, {"exclude_self": True, "unjudged": "remove"}):
             how: dict[str, Any] = {"match_method": method, "metrics": ["recall", "ndcg", "bpref"], **more}
-            own = {"query_ids": ids} if "exclude_self" in more else {}
+            own: dict[str, Any] = {"query_ids": ids} if "exclude_self" in more else {}
             expected, scorer = evaluate(ACTUAL, found, 3, **how, **own), ColumnarScorer(3, **how)
             rows, state = scorer.score_with_state(as_batch(ACTUAL, found))
             assert scorer.finalize(state).to_dict() == expected.to_dict()
