@@ -122,6 +122,23 @@ def test_a_question_that_flushes_is_scored_when_its_block_ends() -> None:
     assert (scorer.counters.scored, scorer.session_counters.scored, scorer.n_waiting) == (1, 1, 0)
 
 
+def test_a_function_that_is_frozen_after_its_answer_is_scored_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(RetrievalSink):
+        def on_retrieval_scored(self, retrieval: Any, target: object | None) -> None:
+            time.sleep(0.2)
+
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "answers")
+    scorer = scorer_of(sinks=Slow())
+    with scorer.question("q1"):
+        as_sync(scorer, ["opening days"])
+    assert (scorer.counters.scored, scorer.session_counters.scored, scorer.n_waiting) == (1, 1, 0)
+    monkeypatch.delenv("AWS_LAMBDA_FUNCTION_NAME")
+    with scorer.question("q1"):
+        as_sync(scorer, ["opening days"])
+    assert scorer.n_waiting
+    scorer.flush()
+
+
 def test_a_process_of_multiprocessing_scores_what_waits_when_it_ends(tmp_path: Path) -> None:
     class Slow(RetrievalSink):
         def on_retrieval_scored(self, retrieval: Any, target: object | None) -> None:

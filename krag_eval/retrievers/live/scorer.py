@@ -36,6 +36,9 @@ from krag_eval.retrievers.live.sinks import ScoredRetrieval, Sinks
 
 _LOG = logging.getLogger("krag_eval.retrievers.live")
 SWITCH = "KRAG_EVAL_LIVE"
+# One of these is set where a process may be frozen after its answer: AWS Lambda, Cloud Run, Azure Functions, Vercel.
+_FREEZES = ("AWS_LAMBDA_FUNCTION_NAME", "K_SERVICE", "FUNCTIONS_WORKER_RUNTIME", "VERCEL")
+_FREEZE_SECONDS = 5.0
 COUNT_KEYS = ("retrieved", "repeats", "empty")
 MOST_AT_ONCE = 32
 # How long a result waits for retrievals that are not scored yet, in seconds.
@@ -203,8 +206,11 @@ class LiveScorer(OfOneProcess):
             query_id: The id of the question.
             text: Its text.
             flush: For processes that may stop without an exit, such as a serverless function or one that SIGTERM kills:
-                wait at the end of the block until the scores are sent, so many seconds at most.
+                wait at the end of the block until the scores are sent, so many seconds at most. By default, that is five
+                seconds on AWS Lambda, Cloud Run, Azure Functions and Vercel, and no wait elsewhere.
         """
+        if flush is None and any(name in os.environ for name in _FREEZES):
+            flush = _FREEZE_SECONDS
         asked = Place(uuid4().hex, as_id(query_id), text)
         token = self.places.opened.set(asked)
         try:
