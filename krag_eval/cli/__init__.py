@@ -36,9 +36,9 @@ def main() -> None:
             _run(lambda: print(f"krag-eval {__version__}"))
             return
         try:
-            from krag_eval.cli.app import app_of, known
+            from krag_eval.cli.app import asked_for
 
-            app = app_of(known(sys.argv[1] if len(sys.argv) > 1 else ""))
+            app = asked_for(sys.argv[1:])
         except ImportError as error:
             if error.name not in ("typer", "rich"):
                 raise

@@ -123,11 +123,11 @@ def _write(formatter: Any, records: Iterable[tuple[str, str]], place: int | None
         formatter.write("".join(f"{'':{place}}{line}\n" for line in lines))
 
 
-def one_of_each(names: Iterable[str]) -> Callable[[str], list[str]]:
-    """Return what completes the last of several names, separated by commas, in a shell."""
+def one_of_each(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Return what completes the last of several names, separated by commas, in a shell; names are asked for then."""
 
     def complete(incomplete: str) -> list[str]:
         before, comma, last = incomplete.rpartition(",")
-        return [before + comma + name for name in names if name.startswith(last)]
+        return [before + comma + name for name in names() if name.startswith(last)]
 
     return complete

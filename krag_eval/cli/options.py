@@ -37,6 +37,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import importlib
 import inspect
 import operator
 import re
@@ -54,37 +55,44 @@ from krag_eval.cli.files import dashes
 from krag_eval.cli.help import one_of_each
 from krag_eval.cli.loading import load_embeddings
 from krag_eval.cli.output import set_plain
-from krag_eval.datasets import LEVELS, read_corpus
-from krag_eval.datasets.formats.registry import FORMATS, WRITTEN_FORMATS
-from krag_eval.datasets.reanchoring import TARGETS
-from krag_eval.datasets.run import FLATTENED
-from krag_eval.datasets.traces import REPEATED
-from krag_eval.documents.id_maps import ID_MAPS
 from krag_eval.documents.readers import IdKey
-from krag_eval.documents.text import normalize
-from krag_eval.documents.tokenizers import TOKENIZERS
-from krag_eval.matching.settings import CHOICES, MATCH_METHODS, USUAL_THRESHOLDS
-from krag_eval.metrics import ALL_METRICS, METRICS
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS
 
-# What a shell completes, by parameter; a docstring may name them in braces.
-_VALUES: Mapping[str, Sequence[str]] = {
-    "match": MATCH_METHODS,
-    "tokenizer": list(TOKENIZERS),
-    "level": LEVELS,
-    "metrics": [*ALL_METRICS, "all"],
-    "usual_metrics": list(METRICS),
-    "missing": ["refuse", "empty"],
-    "repeated": REPEATED,
-    "to": TARGETS,
-    **CHOICES,
-    "id_map": list(ID_MAPS),
-    "from_format": list(FORMATS),
-    "to_format": WRITTEN_FORMATS,
-    "format": ["html", "md", "json", "csv"],
-    "names": ["plain", "safe"],
-    "flatten": FLATTENED,
+# What a shell completes, by parameter; a docstring may name them in braces. Where they stand is imported when they are
+# asked for: `module:name`, or the words themselves.
+_VALUES: Mapping[str, str | tuple[str, ...]] = {
+    "match": "krag_eval.matching.settings:MATCH_METHODS",
+    "tokenizer": "krag_eval.documents.tokenizers:TOKENIZERS",
+    "level": "krag_eval.datasets.question:LEVELS",
+    "metrics": "krag_eval.metrics:ALL_METRICS",
+    "usual_metrics": "krag_eval.metrics:METRICS",
+    "missing": ("refuse", "empty"),
+    "repeated": "krag_eval.datasets.traces:REPEATED",
+    "to": "krag_eval.datasets.reanchoring:TARGETS",
+    **dict.fromkeys(
+        ("rouge_measure", "containment", "span_measure", "precision_denominator", "gain", "unjudged"),
+        "krag_eval.matching.settings:CHOICES",
+    ),
+    "id_map": "krag_eval.documents.id_maps:ID_MAPS",
+    "from_format": "krag_eval.datasets.formats.registry:FORMATS",
+    "to_format": "krag_eval.datasets.formats.registry:WRITTEN_FORMATS",
+    "format": ("html", "md", "json", "csv"),
+    "names": ("plain", "safe"),
+    "flatten": "krag_eval.datasets.run:FLATTENED",
 }
+
+
+def values_of(name: str) -> list[str]:
+    """Return what an option can be."""
+    where = _VALUES[name]
+    if isinstance(where, tuple):
+        return list(where)
+    module, _, attribute = where.partition(":")
+    found = getattr(importlib.import_module(module), attribute)
+    found = found[name] if attribute == "CHOICES" else found
+    return [*found, "all"] if name == "metrics" else list(found)
+
+
 _SECTION = re.compile(r"\n\nParameters:\n(.*?)\s*\Z", re.DOTALL)
 _PARAMETER = re.compile(r"^    (\w+)(?: \(([^)]*)\))?: (.*(?:\n {8}.*)*)", re.MULTILINE)
 
@@ -143,6 +151,8 @@ class ScoringOptions:
         Raises:
             InvalidInputError: An option cannot be parsed, or the embedding model cannot be loaded.
         """
+        from krag_eval.documents.text import normalize
+
         same = {name: value for name, value in vars(self).items() if name not in ("match", "raw_text")}
         return same | {
             "match_method": parse_names(self.match) or [],
@@ -171,6 +181,8 @@ class RunScoringOptions(ScoringOptions):
 
     def settings(self) -> dict[str, Any]:
         """Return the scoring settings of the library, with the documents read."""
+        from krag_eval.datasets import read_corpus
+
         return super().settings() | {"corpus": None if self.corpus is None else read_corpus(self.corpus)}
 
 
@@ -247,7 +259,7 @@ def _described(owner: object) -> dict[str, tuple[str, str]]:
 
 
 def _names_in(table: re.Match[str]) -> str:
-    *names, last = _VALUES[table[1]]
+    *names, last = values_of(table[1])
     return f"{', '.join(names)} or {last}"
 
 
@@ -268,7 +280,7 @@ def _declare(parameter: inspect.Parameter, declared: str, text: str) -> inspect.
         hint, made = get_args(hint)
     elif parameter.kind is _OPTION:
         names = names or ([f"--{name.replace('_', '-')}"] if hint is bool else [])
-        completed = one_of_each(_VALUES[name]) if name in _VALUES else None
+        completed = one_of_each(functools.partial(values_of, name)) if name in _VALUES else None
         parser = _parse_key if name in ("id_key", "doc_key") else None
         if parser or name == "id_map":  # whose types in Python are more than what is typed
             hint = str if parameter.default is not None else str | None
@@ -316,6 +328,8 @@ def _parse_key(text: str) -> IdKey:
 def parse_threshold(text: str | None) -> float | Mapping[str, float]:
     """Return `0.5` as a number and `rouge1=0.6,rougeL=0.5` as one per method; None gives the defaults."""
     if text is None:
+        from krag_eval.matching.settings import USUAL_THRESHOLDS
+
         return USUAL_THRESHOLDS
     try:
         if "=" not in text:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import rich.progress as bars
 import typer
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
@@ -26,12 +25,14 @@ from krag_eval._utils.plugins import REPORTS, load
 from krag_eval._utils.progress import RunProgress
 from krag_eval.cli.files import check_free
 from krag_eval.cli.typed import as_typed
-from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.report import Report, check_target, sections_of, write_report
-from krag_eval.tables.model import Section, Table
 
 if TYPE_CHECKING:
+    import rich.progress
+
     from krag_eval.analysis.comparison import Comparison
+    from krag_eval.evaluation.results import EvaluationResult
+    from krag_eval.report import Report
+    from krag_eval.tables.model import Section, Table
 
 
 Item = TypeVar("Item")
@@ -163,6 +164,8 @@ class Bars:
     """Show one progress bar per run or stage, with rate, errors and time left, if stderr is a terminal."""
 
     def __init__(self) -> None:
+        import rich.progress as bars  # takes as long as all else of rich
+
         self._bars = bars.Progress(
             bars.TextColumn("{task.description}", markup=False),
             bars.BarColumn(),
@@ -174,7 +177,7 @@ class Bars:
             # Also where FORCE_COLOR makes rich take a pipe for a terminal.
             disable=_is_plain or not sys.stderr.isatty(),
         )
-        self._tasks: dict[str, bars.TaskID] = {}
+        self._tasks: dict[str, rich.progress.TaskID] = {}
 
     def __enter__(self) -> Bars:
         self._bars.start()
@@ -250,12 +253,16 @@ _STYLES = {"best": "bold", "good": "green", "bad": "red", "quiet": "dim"}
 def check_report(out: Path | None, inputs: Iterable[Path | None], force: bool, format: str | None = None) -> None:  # noqa: A002
     """Check, before any work starts, that a report may be written to a path, if one is given."""
     if out is not None:
+        from krag_eval.report import check_target
+
         check_free(out, True, [path for path in inputs if path is not None])
         check_target(out, format, force)
 
 
 def write_all(built: Report, out: Path | None, plots: Path | None, **options: Any) -> list[Path]:
     """Write the plots of a report, and the report, as far as paths are given; return the paths."""
+    from krag_eval.report import write_report
+
     written: list[Path] = []
     if plots is not None:
         written = load(REPORTS, "plots")(built, plots, force=options["force"])
@@ -277,6 +284,8 @@ def print_report(report: Report, out: Console | None = None, only: Collection[st
         out: The console; stdout by default.
         only: The keys of the sections to print; all by default.
     """
+    from krag_eval.report import sections_of
+
     out = console() if out is None else out
     _say(out, report.title, "bold")
     for section in sections_of(report):

@@ -17,7 +17,6 @@ from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError, describe_type, did_you_mean, show
 from krag_eval._utils.files.io import is_file, unreadable
-from krag_eval._utils.redaction import as_cause, describe_error
 from krag_eval.datasets.formats import conversations, llama_index, squad
 from krag_eval.datasets.formats.source import Source
 from krag_eval.datasets.question import check_new
@@ -176,6 +175,8 @@ def cut(texts: Mapping[str, str], chunker: object, name: str) -> list[Document]:
         try:
             pieces = list(split(text))
         except Exception as error:  # noqa: BLE001 - whatever the chunker raises
+            from krag_eval._utils.redaction import as_cause, describe_error  # only an error needs it
+
             raise InvalidInputError(
                 f"{where}: it raised {describe_error(error)}. Fix the chunker, or leave it out."
             ) from as_cause(error)

@@ -57,7 +57,8 @@ class Rules:
     def is_defined(self) -> BoolArray:
         """Whether a query forbids anything; shape (n_queries,)."""
         lists = np.fromiter(map(bool, self.must_not), bool, len(self.must_not))
-        return lists | np.fromiter((allowed is not None for allowed in self.allowed), bool, len(self.allowed))
+        rules = np.fromiter((allowed is not None for allowed in self.allowed), bool, len(self.allowed))
+        return np.asarray(lists | rules, dtype=bool)
 
     def repeated(self, times: Sequence[int]) -> Rules:
         """Return the rules of each query so many times one after another."""

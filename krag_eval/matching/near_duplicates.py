@@ -43,6 +43,8 @@ def group_near_duplicates(
     """
     settings = Settings(match_method="rougeL", threshold=threshold, tokenizer=tokenizer)
     threshold = check_number("threshold", settings.thresholds["rougeL"], above=0)
+    if len(texts) < 2:
+        return []
     none = Side.of_columns("predicted", None, [], np.zeros(2, dtype=np.int64))
     whole = Batch(Side.of_columns("actual", None, list(texts), np.array([0, len(texts)])), none, settings)
     lengths = whole.sketches[1].lengths[whole.texts.actual]

@@ -16,7 +16,7 @@ import pytest
 from typer.main import get_command
 
 from krag_eval import __version__
-from krag_eval.cli.app import COMMANDS, app_of
+from krag_eval.cli.app import COMMANDS, SUMMARIES, app_of
 from krag_eval.cli.help import EXAMPLES
 from krag_eval.datasets.formats.registry import FORMATS, WRITTEN_FORMATS
 from krag_eval.documents.tokenizers import TOKENIZERS
@@ -43,6 +43,33 @@ def letters(question):
     return sorted(CHUNKS, key=lambda chunk: -len(set(question) & set(chunk["text"])))
 """
 QUESTIONS = ["What is red?", "Who sells green things?", "Blue, and how much?", "The white one's town", "Is black dear?"]
+
+
+def test_the_list_of_commands_says_of_each_what_its_docstring_says() -> None:
+    assert {name: one.get_short_help_str(1000) for name, one in COMMAND.commands.items()} == SUMMARIES
+
+
+@pytest.mark.parametrize(
+    ("line", "missing"),
+    [
+        ("--help", {"numpy", "rich", "pydantic", "krag_eval.datasets", "krag_eval.cli.options"}),
+        ("validate set.jsonl", {"scipy", "asyncio", "rich.progress", "krag_eval.evaluation", "krag_eval.report"}),
+        ("evaluate set.jsonl run.jsonl", {"scipy", "asyncio", "rich.progress", "krag_eval.analysis.comparison"}),
+        ("compare set.jsonl run.jsonl run2.jsonl", {"scipy.sparse", "asyncio", "rich.progress"}),
+    ],
+)
+def test_a_command_imports_only_what_it_needs(line: str, missing: set[str], tmp_path: Path) -> None:
+    (tmp_path / "set.jsonl").write_text('{"id": "1", "question": "q", "gold_doc_ids": ["a"]}')
+    for name in ("run.jsonl", "run2.jsonl"):
+        (tmp_path / name).write_text('{"query_id": "1", "retrieved": [{"id": "a"}]}')
+    code = (
+        f"import sys; sys.argv = ['krag-eval', *{line.split()}]\nfrom krag_eval.__main__ import main\n"
+        "try: main()\nfinally: print('loaded', *sys.modules)"
+    )
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    loaded = set(outcome.stdout.rpartition("loaded ")[2].split())
+    assert "krag_eval.cli.app" in loaded
+    assert loaded & missing == set()
 
 
 @pytest.fixture

@@ -36,11 +36,11 @@ def cached_makers() -> tuple[Callable[..., object], Callable[..., object]]:
     from krag_eval.cli.app import app_of
 
     @functools.cache
-    def cached_app(commands: tuple[str, ...] | None, entry_points: object) -> object:
-        return app_of(commands)
+    def cached_app(commands: tuple[str, ...] | None, is_list: bool, entry_points: object) -> object:
+        return app_of(commands, is_list=is_list)
 
-    def cached_app_of(commands: Sequence[str] | None = None) -> object:
-        return cached_app(commands and tuple(commands), importlib.metadata.entry_points)
+    def cached_app_of(commands: Sequence[str] | None = None, *, is_list: bool = False) -> object:
+        return cached_app(commands and tuple(commands), is_list, importlib.metadata.entry_points)
 
     return cached_app_of, functools.cache(typer.main.get_command)
 

@@ -206,8 +206,8 @@ class LiveScorer(OfOneProcess):
             query_id: The id of the question.
             text: Its text.
             flush: For processes that may stop without an exit, such as a serverless function or one that SIGTERM kills:
-                wait at the end of the block until the scores are sent, so many seconds at most. By default, that is five
-                seconds on AWS Lambda, Cloud Run, Azure Functions and Vercel, and no wait elsewhere.
+                wait at the end of the block until the scores are sent, so many seconds at most. By default, wait five
+                seconds on AWS Lambda, Cloud Run, Azure Functions and Vercel, and not at all elsewhere.
         """
         if flush is None and any(name in os.environ for name in _FREEZES):
             flush = _FREEZE_SECONDS
