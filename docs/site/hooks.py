@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 
 from markdown import Extension, Markdown  # type: ignore[import-untyped]
@@ -16,10 +15,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 # The site has a home page of its own.
 OF_THE_SITE = {"README.md": "overview.md"}
-TOP_LEVEL = ("README.md", "README.ko.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "LICENSE")
-SOURCE = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Source"]
-# The README has whole addresses, so that it can be read on a package index.
-_ADDRESS = re.compile(rf"\]\((?:{SOURCE}/blob/main|{SOURCE.replace('github.com', 'raw.githubusercontent.com')}/main)/")
+READMES = ("README.md", "README.ko.md", "README.ru.md", "README.zh.md")
+TOP_LEVEL = (*READMES, "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "LICENSE")
 _CELL = re.compile(r"<td\b[^>]*>.*?</td>", re.DOTALL)
 _CELL_CODE = re.compile(r"<code>([^<]+)</code>")
 _JOINT = re.compile(r"::|[/_(,]|(?<=[a-z])\.(?=[A-Za-z])|(?<=[a-z])(?=[A-Z])")
@@ -48,7 +45,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
     """Makes links lead to the place in the site, and lists what Python-Markdown reads as lists."""
     if page.file.src_uri in (*TOP_LEVEL, *OF_THE_SITE.values()):
-        markdown = _ADDRESS.sub("](", markdown).replace("](docs/", "](")
+        markdown = markdown.replace("](docs/", "](")
     else:
         markdown = markdown.replace("](../", "](") if "/" not in page.file.src_uri else markdown
     for name, there in OF_THE_SITE.items():

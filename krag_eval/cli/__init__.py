@@ -59,12 +59,9 @@ def main() -> None:
 
         from krag_eval._utils.redaction import redact
 
-        report = f"This error was not expected. Please report it with the lines above: {_ISSUES}"
+        report = "This error was not expected. Please report it, with the lines above, where you got krag-eval from."
         _say(redact(traceback.format_exc()) + report)
         sys.exit(70)
-
-
-_ISSUES = "https://github.com/krag-eval/krag-eval/issues"
 
 
 def _say(text: str, *, is_line: bool = False) -> None:

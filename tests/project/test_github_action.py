@@ -392,12 +392,12 @@ def blocks(language: str) -> list[str]:
 
 @pytest.mark.full
 def test_the_workflow_of_the_documentation_uses_inputs_that_there_are(checkout: Path, api: Comments) -> None:
-    workflows = [yaml.safe_load(block) for block in blocks("yaml") if "krag-eval/krag-eval@" in block]
+    workflows = [yaml.safe_load(block) for block in blocks("yaml") if "OWNER/krag-eval@" in block]
     assert [list(workflow["jobs"]) for workflow in workflows] == [["retrieval"], ["ask", "retrieval"]]
     for workflow in workflows:
         job = workflow["jobs"]["retrieval"]
         assert job["permissions"]["pull-requests"] == "write"
-        (step,) = [step for step in job["steps"] if step.get("uses", "").startswith("krag-eval/")]
+        (step,) = [step for step in job["steps"] if step.get("uses", "").startswith("OWNER/")]
         assert not step["with"].keys() - ACTION["inputs"].keys()
         given = {
             name.replace("-", "_"): filled(value, {"github.base_ref": "main"}) for name, value in step["with"].items()
@@ -408,7 +408,7 @@ def test_the_workflow_of_the_documentation_uses_inputs_that_there_are(checkout: 
 
 
 def test_the_documented_job_that_runs_code_of_the_pull_request_has_no_secret_and_no_right_to_write() -> None:
-    for workflow in (yaml.safe_load(block) for block in blocks("yaml") if "krag-eval/krag-eval@" in block):
+    for workflow in (yaml.safe_load(block) for block in blocks("yaml") if "OWNER/krag-eval@" in block):
         for name, job in workflow["jobs"].items():
             runs_code = any("run" in step for step in job["steps"])
             assert runs_code == (name == "ask")

@@ -235,7 +235,9 @@ PYPROJECT = {
 
 RECIPES = {
     "a metric of all": metric(
-        '    "ndcg": Metric(', ("README.md", "README.ko.md", "docs/quickstart.ru.md", "docs/quickstart.zh.md"), named=""
+        '    "ndcg": Metric(',
+        ("docs/metrics.md", "docs/quickstart.ko.md", "docs/quickstart.ru.md", "docs/quickstart.zh.md"),
+        named="",
     ),
     "a further metric": metric('    "err": Metric(', ("docs/metrics.md",), named=', metrics=["recall", "shine"]'),
     "a matcher": Recipe(

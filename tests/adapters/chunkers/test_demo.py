@@ -73,7 +73,7 @@ def test_the_first_sentence_counts_what_the_collection_holds(output: str) -> Non
     assert counts == [len(DOCUMENTS), len(CHUNKS), len(QUESTIONS), unanswered]
 
 
-def test_three_tables_show_four_retrievers_in_four_languages_as_in_the_readmes(output: str, tables: Tables) -> None:
+def test_three_tables_show_four_retrievers_in_four_languages_as_in_the_quickstarts(output: str, tables: Tables) -> None:
     assert [title.split(":")[0] for title in tables] == ["by id", "by containment", "by ROUGE-L"]
     columns = [*(f"R@5 {language}" for language in LANGUAGES), "R@5", "MRR@5", "nDCG@5"]
     for table in tables.values():
@@ -83,7 +83,8 @@ def test_three_tables_show_four_retrievers_in_four_languages_as_in_the_readmes(o
     assert [re.split(r"[|(>]", line)[0] for line in signatures] == ["match:id", "match:containment", "match:rougeL"]
     assert all(line.endswith(f"|k:5|v:{__version__}") for line in signatures)
     first = output[output.index("by id") : output.index("match:")]
-    assert all(first in Path(__file__).parents[3].joinpath(f"README{end}.md").read_text("utf-8") for end in ("", ".ko"))
+    pages = [Path(__file__).parents[3] / "docs" / f"quickstart{language}.md" for language in ("", ".ko")]
+    assert all(first in page.read_text("utf-8") for page in pages)
 
 
 def test_the_recall_by_id_is_what_one_counts_by_hand(tables: Tables, rankings: Rankings) -> None:
