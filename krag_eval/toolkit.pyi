@@ -188,7 +188,6 @@ from .evaluation.rules import rules_of_lists as rules_of_lists
 from .evaluation.runs import NOTHING_YET as NOTHING_YET
 from .evaluation.showing import summary_section as summary_section
 from .evaluation.showing import worst_first as worst_first
-from .evaluation.thresholds import FRAGILE_DISTANCE as FRAGILE_DISTANCE
 from .evaluation.thresholds import Sweep as Sweep
 from .matching import find_matches as find_matches
 from .matching.batch import Batch as Batch
@@ -267,6 +266,7 @@ from .retrievers.live.tools import check_tools as check_tools
 from .retrievers.live.tools import kind_of as kind_of
 from .retrievers.recording import RetrieverChangedError as RetrieverChangedError
 from .retrievers.runner import OptionalRunOptions as OptionalRunOptions
+from .statistics.bootstrap import unseen_share as unseen_share
 from .statistics.checks import check_intervals as check_intervals
 from .statistics.checks import need_scipy as need_scipy
 from .statistics.distributions import ValueDistribution as ValueDistribution

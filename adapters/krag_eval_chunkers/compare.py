@@ -127,6 +127,8 @@ class ChunkerComparison(ComparedByFields):
         results: The scores by name, such as `results["words:200"]["span_recall@400tok"]`.
         runs: What was retrieved, by name; `parameters` are those of the chunker.
         comparison: The paired comparison of `span_recall`; None for a single chunker.
+        as_good: For each budget the chunkings that may be as good as the best one: those that the comparison of all
+            pairs does not call worse.
         notes: What a reader must know before the numbers.
         evalset: The questions.
     """
@@ -137,22 +139,35 @@ class ChunkerComparison(ComparedByFields):
     results: Mapping[str, EvaluationResult]
     runs: Mapping[str, Run]
     comparison: Comparison | None
+    as_good: Mapping[int, tuple[str, ...]]
     notes: tuple[str, ...]
     evalset: EvalSet
 
     @property
     def best(self) -> dict[int, str]:
-        """For each budget the chunking with the highest span recall, the first of equals."""
+        """For each budget the chunking with the highest span recall, the first of equals; see `as_good`."""
         return {
             budget: max(self.results, key=lambda name: self.results[name][f"span_recall@{budget}tok"] or 0.0)
             for budget in self.budgets
         }
 
     @property
+    def winners(self) -> tuple[str, ...]:
+        """For each budget which chunking has the highest span recall, and which ones may be as good, in words."""
+        return tuple(
+            f"{budget} tokens: {name} has the highest span recall"
+            + (f"; {', '.join(close)} may be as good." if close else ", and is surely better than each of the others.")
+            for budget, name in self.best.items()
+            if (close := self.as_good.get(budget)) is not None
+        )
+
+    @property
     def sections(self) -> tuple[Section, ...]:
         """The chunkings with their costs and the questions that they cut apart, the scores, and the comparison."""
         about = f"Budgets count tokens of whole chunks. The others are compared with {self.baseline}."
-        chunkings = Section("chunkings", "Chunkings", (about, *self.notes), (self._overview(), *self._cut_apart()))
+        chunkings = Section(
+            "chunkings", "Chunkings", (about, *self.winners, *self.notes), (self._overview(), *self._cut_apart())
+        )
         compared = () if self.comparison is None else (comparison_section(self.comparison),)
         return (chunkings, summary_section(self.results), *compared)
 
@@ -229,6 +244,7 @@ class ChunkerComparison(ComparedByFields):
             "budgets": list(self.budgets),
             "baseline": self.baseline,
             "best": {str(budget): name for budget, name in self.best.items()},
+            "as_good": {str(budget): list(names) for budget, names in self.as_good.items()},
             "signature": self.results[self.baseline].signature,
             "rows": self.to_dicts(),
             "chunkings": [dataclasses.asdict(made) for made in self.chunkings.values()],
@@ -285,7 +301,7 @@ class ChunkerComparison(ComparedByFields):
         table = self._overview()
         texts = [[column.title for column in table.columns], *([cell.text for cell in row] for row in table.rows)]
         title = f"{number_of(len(self.results), 'chunking')}, {number_of(len(self.evalset), 'question')}: span recall"
-        lines = [title, *aligned([[one_line(text) for text in row] for row in texts]), *self.notes]
+        lines = [title, *aligned([[one_line(text) for text in row] for row in texts]), *self.winners, *self.notes]
         return "\n".join([*lines, self.results[self.baseline].signature])
 
     def _repr_html_(self) -> str:
@@ -374,16 +390,16 @@ def compare_chunkers(
     score = partial(evaluate_run, evalset, k=cut_offs, **scoring)
     results = {name: with_name(name, partial(score, run)) for name, run in runs.items()}
     first = baseline or max(results, key=lambda name: sum(results[name][f"span_recall@{at}"] or 0 for at in cut_offs))
-    comparison = None
+    comparison, as_good = None, dict[int, tuple[str, ...]]()
     if len(results) > 1:
-        comparison = compare(
-            evalset,
-            {first: results[first], **results},
-            baseline=None if baseline is None else first,
-            keys=[f"span_recall@{at}" for at in cut_offs],
-            by=(),
-            cluster=cluster,
-            seed=seed,
+        keys = [f"span_recall@{at}" for at in cut_offs]
+        by_name = {first: results[first], **results}
+        of_all = compare(evalset, by_name, baseline=None, keys=keys, by=(), cluster=cluster, seed=seed)
+        as_good = {budget: _as_good(of_all, key) for budget, key in zip(tokens, keys, strict=True)}
+        comparison = (
+            of_all
+            if baseline is None
+            else compare(evalset, by_name, baseline=first, keys=keys, by=(), cluster=cluster, seed=seed)
         )
     return ChunkerComparison(
         budgets=tuple(tokens),
@@ -392,9 +408,16 @@ def compare_chunkers(
         results=results,
         runs=runs,
         comparison=comparison,
+        as_good=as_good,
         notes=tuple(notes),
         evalset=evalset,
     )
+
+
+def _as_good(comparison: Comparison, key: str) -> tuple[str, ...]:
+    """Return the systems that share a letter with the one whose value is highest, in the order of their values."""
+    best, *others = comparison.letters[key].items()
+    return tuple(name for name, letters in others if set(letters) & set(best[1]))
 
 
 def _check_chunkers(chunkers: object) -> dict[str, object]:

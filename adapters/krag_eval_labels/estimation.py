@@ -39,6 +39,7 @@ from krag_eval.toolkit import (
     read_checked,
     read_grade,
     refuse,
+    unseen_share,
     warn,
 )
 from krag_eval_labels.files import LabelKey, as_label, label_key
@@ -661,7 +662,7 @@ class _Sample:
         if self.n_queries == 1:
             notes.append("one question tells nothing about others: the intervals are for this question")
         elif self.n_queries < _MANY_QUERIES:
-            unseen = _unseen_share(self.n_queries, confidence)
+            unseen = unseen_share(self.n_queries, confidence)
             notes.append(
                 f"{self.n_queries} questions do not show all others: the intervals of single systems for all such "
                 f"questions are wider, in case up to {unseen:.0%} of them are as bad or as good as can be"
@@ -717,7 +718,7 @@ class _Sample:
             low, high = min(value - far, at[0]), max(value + far, at[1])
             lowest, highest = float(ends[0].min()), float(ends[1].max())
             if is_system:  # questions that were not seen may have the least or the largest value
-                unseen = _unseen_share(n, confidence)
+                unseen = unseen_share(n, confidence)
                 low = min(low, value * (1 - unseen))
                 high = max(high, value * (1 - unseen) + highest * unseen)
             low, high = np.clip([low, high], lowest, highest).tolist()
@@ -739,11 +740,6 @@ class _Sample:
         unlabelled = np.ones(len(self.f), dtype=bool)
         unlabelled[self.places] = False
         return unlabelled
-
-
-def _unseen_share(n: int, confidence: float) -> float:
-    """Return the share of all questions of which n drawn ones show none once in 2 / (1 - confidence) times."""
-    return float(1 - ((1 - confidence) / 2) ** (1 / n))
 
 
 def _reach(terms: FloatArray, p: FloatArray, freedom: int, confidence: float) -> Interval:

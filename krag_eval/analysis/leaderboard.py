@@ -68,7 +68,7 @@ class Leaderboard(Tabular, ComparedByFields):
         """What a reader must know about the table; None if nothing."""
         said = [f"{self.differs} No value is marked."] if self.differs is not None else []
         if not said and any(self.best.values()):
-            said.append(f"{MARK} the best value of its column")
+            said.append(f"{MARK} the best value of its column; others may be as good")
         for name, result in self.results.items():
             if result.detail is not None and result.detail.leaks is not None and (leaks := result.leaks()):
                 said.append(f"{name}: {describe_leaks(leaks.n_leaking, leaks.n_defined, leaks.k)}")

@@ -53,12 +53,14 @@ if TYPE_CHECKING:
 
 DEFAULT_THRESHOLDS = tuple(n / 20 for n in range(4, 20))  # 0.2 to 0.95
 # A result is fragile where it moves by more than this within this distance of the threshold in use.
-_FRAGILE_MOVE, FRAGILE_DISTANCE = 0.05, 0.05
+_FRAGILE_MOVE, _AROUND = 0.05, 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sweep(ComparedByFields):
     """Every metric at every threshold.
+
+    No threshold is best because it scores highest: a lower one matches more. `calibrate` chooses one from labels.
 
     Attributes:
         thresholds: The thresholds, ascending.
@@ -73,6 +75,11 @@ class Sweep(ComparedByFields):
     in_use: float
     fragile: Mapping[str, float]
     signature: str
+
+    @property
+    def around(self) -> float:
+        """How far from the threshold in use values decide what is fragile."""
+        return _AROUND
 
     def at(self, threshold: float) -> dict[str, float | None]:
         """Return all values at one of the thresholds.
@@ -107,7 +114,7 @@ class Sweep(ComparedByFields):
                 cells = (f"{format_value(self.values[key][i], 3):>6}" for i in part)
                 lines.append(" ".join([f"  {key:<{width}}", *cells]))
         for key, move in self.fragile.items():
-            lines.append(f"  fragile: {key} moves by {move:.3f} within {FRAGILE_DISTANCE} of the threshold in use")
+            lines.append(f"  fragile: {key} moves by {move:.3f} within {_AROUND} of the threshold in use")
         return "\n".join([*lines, f"  {self.signature}"])
 
 
@@ -183,7 +190,7 @@ def sweep(
 def _check_thresholds(thresholds: object, in_use: float) -> tuple[float, ...]:
     if isinstance(thresholds, (str, bytes)) or not isinstance(thresholds, Sequence) or not thresholds:
         refuse("thresholds", "a list of numbers from 0 to 1", thresholds)
-    around = [in_use, max(0.0, round(in_use - FRAGILE_DISTANCE, 12)), min(1.0, round(in_use + FRAGILE_DISTANCE, 12))]
+    around = [in_use, max(0.0, round(in_use - _AROUND, 12)), min(1.0, round(in_use + _AROUND, 12))]
     return tuple(sorted({*(check_number("thresholds", t, least=0, most=1) for t in thresholds), *around}))
 
 
@@ -196,7 +203,7 @@ def _fragile(
     thresholds: Sequence[float], values: Mapping[str, tuple[float | None, ...]], in_use: float, keys: Iterable[str]
 ) -> dict[str, float]:
     """Return how far each mean moves near the threshold in use, where that is too far."""
-    near = [i for i, t in enumerate(thresholds) if abs(t - in_use) <= FRAGILE_DISTANCE + 1e-9]
+    near = [i for i, t in enumerate(thresholds) if abs(t - in_use) <= _AROUND + 1e-9]
     here = thresholds.index(in_use)
     moves: dict[str, float] = {}
     for key in keys:
@@ -384,6 +391,8 @@ class NoAnswerPoint:
 class NoAnswerCurve:
     """The points of all thresholds, ascending.
 
+    Choose the threshold on some questions, and report the values of others there.
+
     Attributes:
         k: The cut-off; None for all ranks.
         points: One per threshold.
@@ -406,7 +415,8 @@ class NoAnswerCurve:
             f"{format_value(point.answered_empty_share):>14}"
             for point in self.points
         ]
-        return "\n".join([f"{self.n_without_answer} questions without an answer", head, *rows])
+        chosen = "A threshold that is chosen from these values looks better here than on other questions."
+        return "\n".join([f"{self.n_without_answer} questions without an answer", head, *rows, chosen])
 
 
 def no_answer_curve(

@@ -11,7 +11,8 @@ import numpy as np
 
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.objects import cached_property
-from krag_eval.statistics.intervals import Interval
+
+Interval = tuple[float, float]
 
 EXACT = "exact"
 SHAPE_FREE = "shape-free"

@@ -8,7 +8,8 @@ from collections.abc import Collection, Hashable, Sequence
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray, IntArray
-from krag_eval.statistics.bootstrap import few_differ, widen
+from krag_eval.statistics.bootstrap import MOVED, few_differ, few_outweigh, moved, proven_interval, widen
+from krag_eval.statistics.bounded_mean import BoundedMean
 from krag_eval.statistics.resampling import Units, signed_sums
 from krag_eval.statistics.significance import EXACT_UP_TO
 
@@ -72,8 +73,8 @@ def cluster_intervals(
     The test gives the deviations of all rows of a cluster from the mean in question one random sign, as
     `randomisation_test` does with the sums of clusters: both use the same signs, so that they agree. The sizes of
     clusters may differ. So few clusters that no choice of signs is rare enough (five at 95 %) leave the whole range.
-    If few rows differ from the most common value, the interval is widened as for so many queries as there are
-    clusters (see `widen`).
+    If few rows differ from the most common value, or all together moved little, the interval is widened as for so many
+    queries as there are clusters (see `widen`); if few outweigh all others, to the bound of Gaffke for whole clusters.
 
     Args:
         values: Finite numbers, shape (n, n_columns), n at least 1.
@@ -111,6 +112,13 @@ def cluster_intervals(
     )
     wide = widen(low, high, units.mean(units.whole.sum(axis=0)), bounds, n_clusters, confidence)
     is_sparse = few_differ(units.whole)
+    for column, (least, most) in enumerate(zip(*bounds, strict=True)):
+        rows, times = np.unique(values[:, column], return_counts=True)
+        if not is_sparse[column] and few_outweigh(rows, times):
+            of_clusters = BoundedMean.of(values[:, column], least=float(least), most=float(most), labels=labels)
+            proven = proven_interval(of_clusters, confidence)
+            low[column], high[column] = min(low[column], proven[0]), max(high[column], proven[1])
+        is_sparse[column] |= moved(rows, times, (float(least), float(most))) < MOVED * (1 - 1e-9)
     low, high = np.where(is_sparse, wide[0], low), np.where(is_sparse, wide[1], high)
     return np.maximum(low, bounds[0]), np.minimum(high, bounds[1])
 

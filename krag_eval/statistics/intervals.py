@@ -11,7 +11,8 @@ from typing import TypeVar
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray, IntArray
-from krag_eval.statistics.bootstrap import binomial_interval, percentile_interval, sparse_interval, widen
+from krag_eval.statistics.bootstrap import binomial_interval, percentile_interval, widen, with_allowance
+from krag_eval.statistics.bounded_mean import Interval
 from krag_eval.statistics.distributions import (
     MOST_DRAWN,
     N_COLUMNS,
@@ -22,7 +23,6 @@ from krag_eval.statistics.distributions import (
 )
 from krag_eval.statistics.resampling import Units, resampled_sums
 
-Interval = tuple[float, float]
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -63,8 +63,8 @@ def sample_intervals(
 
     A mean of values that are all 0 or 1 has the exact binomial interval. With at most `MOST_DRAWN` values, others have
     the expanded percentile bootstrap over what their tables hold in ascending order; samples of the same size share the
-    draws, so that none depends on which others there are. Larger ones have an interval from sums. Where fewer than
-    `SPARSE` values differ from the most common one, it is widened by what may have been missed.
+    draws, so that none depends on which others there are. Larger ones have an interval from sums. They are widened by
+    what may have been missed (see `with_allowance`).
 
     Args:
         samples: Key to sample.
@@ -102,13 +102,13 @@ def _of_many(sample: Sample, confidence: float, rounds: int, seed: int) -> Inter
 
 
 def _widened(ends: Interval, estimate: float, sample: Sample, confidence: float, rounds: int, seed: int) -> Interval:
-    values, (low, high) = sample.values, ends
-    if values.table is None or not values.is_sparse:
+    values, (low, high), (least, most) = sample.values, ends, sample.values.bounds
+    if values.table is None:
         return ends
-    least, most = values.bounds
     if sample.pooled is None:
-        wide = sparse_interval(values.table.rows, values.table.counts, (least, most), confidence, rounds, seed)
-        return min(low, wide[0]), max(high, wide[1])
+        return with_allowance(ends, values.table.rows, values.table.counts, (least, most), confidence, rounds, seed)
+    if not values.is_sparse:
+        return ends
     bounds = np.array([least]), np.array([most])
     wider = widen(np.array([low]), np.array([high]), np.array([estimate]), bounds, values.n, confidence)
     return wider[0].item(), wider[1].item()

@@ -134,7 +134,7 @@ def test_questions_that_share_gold_documents_are_reported_once_with_the_effect()
 
 def repeated(rng: np.random.Generator, n: int, of_run: float, hard: FloatArray) -> list[EvaluationResult]:
     """Runs of one system: each is shifted as a whole, and every question varies."""
-    return [scored(np.clip(hard + rng.normal() * of_run + rng.normal(size=len(hard)) * 0.05, 0, 1)) for _ in range(n)]
+    return [scored(np.clip(hard + rng.normal() * of_run + rng.normal(size=len(hard)) * 0.1, 0, 1)) for _ in range(n)]
 
 
 @pytest.mark.full
@@ -142,7 +142,7 @@ def test_a_system_compared_with_itself_stays_silent_although_its_runs_differ() -
     alarms, first_alone = 0, 0
     for seed in range(30):
         rng = np.random.default_rng(seed)
-        hard = rng.uniform(0.3, 0.7, size=150)
+        hard = rng.uniform(0.3, 0.7, size=600)
         systems = {"one": repeated(rng, 3, 0.02, hard), "other": repeated(rng, 3, 0.02, hard)}
         row = compare(systems, **ROUNDS)["score@1"]
         alarms += row.outcome in (Outcome.BETTER, Outcome.WORSE)
@@ -152,9 +152,9 @@ def test_a_system_compared_with_itself_stays_silent_although_its_runs_differ() -
 
 
 def test_the_variance_between_runs_is_apart_from_that_between_questions() -> None:
-    base = np.linspace(0, 1, 40)
+    base = np.linspace(0, 1, 400)
     runs = [scored(base * 0.5 + shift) for shift in (0.10, 0.12, 0.14)]
-    noise = np.random.default_rng(0).normal(size=40) * 1e-3
+    noise = np.random.default_rng(0).normal(size=400) * 1e-3
     better = compare({"one": runs, "other": scored(base * 0.5 + 0.4 + noise)}, **ROUNDS)  # unequal numbers of runs
     row: Any = better["score@1"]
     assert row.run_deviation == pytest.approx(0.02)

@@ -41,7 +41,7 @@ def test_it_prints_a_row_per_run_and_marks_the_best_of_each_column() -> None:
         "bm25   0.7500   0.6250",
         "dense  0.7500  *0.7500",
         "all    0.7500  *0.7500",
-        "* the best value of its column",
+        "* the best value of its column; others may be as good",
         SIGNATURE,
     ]
 

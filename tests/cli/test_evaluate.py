@@ -100,7 +100,7 @@ TABLE = f"""\
 run      mrr   recall
 run   0.7500   0.7500
 best  0.7500  *1.0000
-* the best value of its column
+* the best value of its column; others may be as good
 run: 2 questions without gold documents, undefined above: 50% came back empty,
 0.5 documents on average.
 run: 1 of 2 queries misses gold documents within rank 3.

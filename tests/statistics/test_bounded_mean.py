@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scipy.special import gammainc, gammaincc
+from scipy.special import gammainc, gammaln, logsumexp
 from scipy.stats import beta, binom, gamma
 
 from krag_eval._utils.arrays import FloatArray, IntArray
@@ -71,14 +71,16 @@ def test_a_sum_of_different_values_has_the_probability_of_its_partial_fractions(
 )
 @example((1.007, 0.00303, 0.993), 3, 297)  # minus 31,000 was returned: the path came close to a far pole
 @example((1.0, 0.0047, 0.9), 8, 1575)
+@example((1.0, 10**-1.5, 0.01), 4, 234)
 def test_values_of_very_different_sizes_have_the_probability_of_quadrature(
     sizes: tuple[float, float, float], few: int, many: int
 ) -> None:
     large, small, unseen = sizes
     lost = small * gamma.ppf((np.arange(20_000) + 0.5) / 20_000, many)  # the sum of the many small ones
-    # What is left over has to be below an exponential variable: the last one has no memory.
-    with np.errstate(divide="ignore"):
-        beyond = np.log(gammaincc(few, lost / large * (1 + large / unseen))) - few * np.log1p(large / unseen)
+    # What is left over has to be below an exponential variable: the last one has no memory. The logarithm of the upper
+    # incomplete gamma function of a whole number is a sum of powers, which does not underflow.
+    x, powers = (lost / large * (1 + large / unseen))[:, None], np.arange(few)
+    beyond = logsumexp(powers * np.log(x) - gammaln(powers + 1), axis=1) - x[:, 0] - few * np.log1p(large / unseen)
     expected = float((gammainc(few, lost / large) + np.exp(lost / unseen + beyond)).mean())
     found = weighted_sum_below(np.array([large, -small, -unseen]), np.array([few, many, 1.0]))
     assert found == pytest.approx(expected, abs=2e-4)

@@ -10,14 +10,17 @@ import pytest
 
 from krag_eval._utils.arrays import FloatArray
 from krag_eval.statistics.bootstrap import mean_intervals, sparse_interval
+from krag_eval.statistics.bounded_mean import BoundedMean
 from krag_eval.statistics.clusters import cluster_intervals, cluster_means, connected, width_ratio
 from krag_eval.statistics.significance import RunVariance, letters, randomisation_test, tukey_hsd
 
 WIDE = np.array([-9.0]), np.array([9.0])
 
 
-def interval(values: FloatArray, labels: list[int], rounds: int = 999) -> tuple[float, float]:
-    low, high = cluster_intervals(values[:, None], np.array(labels), WIDE, 0.95, rounds, 0)
+def interval(
+    values: FloatArray, labels: list[int], rounds: int = 999, bounds: tuple[FloatArray, FloatArray] = WIDE
+) -> tuple[float, float]:
+    low, high = cluster_intervals(values[:, None], np.array(labels), bounds, 0.95, rounds, 0)
     return low.item(), high.item()
 
 
@@ -31,7 +34,7 @@ def test_the_interval_holds_the_means_that_the_exact_test_does_not_reject(n_clus
     rng = np.random.default_rng(n_clusters)
     labels = np.repeat(np.arange(n_clusters), rng.integers(1, 6, n_clusters))
     values = rng.normal(size=len(labels))
-    low, high = interval(values, labels.tolist())
+    low, high = interval(values, labels.tolist(), bounds=(np.array([-2.5]), np.array([2.5])))
     for mean, is_in in ((low + 1e-6, True), (low - 1e-6, False), (high - 1e-6, True), (high + 1e-6, False)):
         sums = np.bincount(labels, values - mean)
         signed = [abs(float(np.dot(signs, sums))) for signs in itertools.product((1, -1), repeat=n_clusters)]
@@ -53,7 +56,7 @@ def test_a_true_mean_is_rejected_in_one_case_of_twenty(sizes: list[int]) -> None
     for seed in range(200):
         rng = np.random.default_rng(seed)
         values = rng.normal(size=20)[labels] + rng.normal(size=len(labels))
-        low, high = interval(values, labels.tolist(), 300)
+        low, high = interval(values, labels.tolist(), 300, (np.array([-6.0]), np.array([6.0])))
         outside += not low <= 0 <= high
     assert 3 <= outside <= 17  # 5 % of 200, and three standard errors
 
@@ -61,6 +64,17 @@ def test_a_true_mean_is_rejected_in_one_case_of_twenty(sizes: list[int]) -> None
 def test_equal_values_are_widened_as_for_so_many_queries_as_clusters() -> None:
     low, high = cluster_intervals(np.ones((100, 1)), np.arange(100) % 10, (np.zeros(1), np.ones(1)), 0.95, 999, 0)
     assert [low.item(), high.item()] == pytest.approx([0.025**0.1, 1])
+
+
+def test_losses_that_hardly_show_are_allowed_for_in_clusters_too() -> None:
+    labels, bounds = np.arange(200) // 5, (np.array([-1.0]), np.array([1.0]))
+    small = np.where(np.arange(200) % 2, 0.02, 0.01)
+    low, _ = cluster_intervals(small[:, None], labels, bounds, 0.95, 999, 0)
+    assert low.item() == pytest.approx(0.025 ** (1 / 40) * 1.015 - 1)  # a kind of cluster of which 40 show none
+    small[[0, 9, 50, 120]] = -1.0
+    low, _ = cluster_intervals(small[:, None], labels, bounds, 0.95, 999, 0)
+    proven = BoundedMean.of(small, least=-1.0, most=1.0, labels=labels).interval(0.025)
+    assert low.item() == pytest.approx(proven[0])
 
 
 def test_the_ratio_of_widths_is_the_root_of_the_design_effect() -> None:

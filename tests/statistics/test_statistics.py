@@ -22,6 +22,7 @@ from krag_eval.statistics.bootstrap import (
     percentile_interval,
     unseen_share,
 )
+from krag_eval.statistics.bounded_mean import BoundedMean
 from krag_eval.statistics.checks import need_scipy
 from krag_eval.statistics.significance import (
     EXACT_UP_TO,
@@ -121,7 +122,7 @@ def test_the_ends_are_the_resamples_that_a_t_of_so_few_queries_names() -> None:
 def test_for_small_normal_samples_the_interval_is_students() -> None:
     values = column(stats.norm.ppf((np.arange(12) + 0.5) / 12))
     theirs = stats.ttest_1samp(values[:, 0], 0).confidence_interval(0.95)
-    assert interval(values, -9, 9, rounds=40_000) == pytest.approx((theirs.low, theirs.high), rel=0.06)
+    assert interval(values, -2, 2, rounds=40_000) == pytest.approx((theirs.low, theirs.high), rel=0.06)
 
 
 @pytest.mark.sample(3)
@@ -140,8 +141,40 @@ def test_equal_values_give_a_wide_interval_not_a_point() -> None:
 def test_the_allowance_for_what_was_missed_ends_where_resampling_can_know() -> None:
     assert few_differ(np.array([[0, 1.0]] * 20 + [[k, 1.0] for k in range(SPARSE)])).tolist() == [True, True]
     assert few_differ(column([0.0] * 20 + [1.0] * SPARSE)).tolist() == [False]
-    narrow = interval(column([0.0] * 200 + [0.001] * SPARSE))
-    assert narrow[1] < 0.001 < unseen_share(200 + SPARSE, 0.95)
+    narrow = interval(column([0.0] * 200 + [0.5] * SPARSE))
+    assert narrow[1] < 0.04 < interval(column([0.0] * 200 + [0.5] * (SPARSE - 1)))[1]
+
+
+@pytest.mark.parametrize(("n", "move"), [(30, 0.1), (150, 0.1), (1000, 0.02)])
+def test_small_moves_alone_do_not_rule_out_a_large_loss(n: int, move: float) -> None:
+    low, high = interval(column([move, -move] * (n // 2)), -1, 1)
+    assert [low, high] == pytest.approx([-unseen_share(n, 0.95), unseen_share(n, 0.95)])
+
+
+@pytest.mark.parametrize(("n", "move"), [(50, 0.2), (200, 0.1), (6000, 0.02)])
+def test_moves_that_outweigh_an_unseen_loss_have_the_resampled_interval(n: int, move: float) -> None:
+    low, high = interval(column([move, -move] * (n // 2)), -1, 1)
+    assert high == pytest.approx(1.96 * move / n**0.5, rel=0.06)
+    assert low == pytest.approx(-high, rel=0.06)
+
+
+def test_few_losses_among_many_small_moves_have_the_bound_of_gaffke() -> None:
+    values = np.array([-1.0] * 6 + [0.04, -0.02] * 100)
+    low, high = interval(column(values), -1, 1)
+    assert (low, high) == pytest.approx(BoundedMean.of(values, least=-1.0, most=1.0).interval(0.025))
+    narrow = interval(column([-1.0] * 12 + [0.04, -0.02] * 100), -1, 1)  # twelve losses show how often they come
+    assert narrow[1] < BoundedMean.of(np.array([-1.0] * 12 + [0.04, -0.02] * 100), least=-1.0).interval(0.025)[1]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("n", [30, 60, 100, 300])
+@pytest.mark.parametrize("lost", [0.01, 0.03, 0.05])
+def test_rare_losses_among_small_moves_are_in_the_interval(n: int, lost: float) -> None:
+    rng, columns = np.random.default_rng(n), 300
+    values = np.where(rng.random((n, columns)) < lost, -1.0, rng.choice([-0.02, 0.03], (n, columns)))
+    low, high = mean_intervals(values, (-np.ones(columns), np.ones(columns)), 0.95, 1000, 0)
+    truth = (1 - lost) * 0.005 - lost
+    assert ((low <= truth) & (truth <= high)).mean() >= 0.93
 
 
 def test_a_wider_confidence_gives_a_wider_interval() -> None:

@@ -12,7 +12,6 @@ import numpy as np
 
 from krag_eval import METRICS, sweep
 from krag_eval.toolkit import (
-    FRAGILE_DISTANCE,
     Report,
     ReportedSystem,
     Settings,
@@ -252,7 +251,8 @@ def _draw(sweeps: Sweeps) -> Drawing | None:
     if not keys:
         return None
     names = [str(name) for name in sweeps]
-    marks = [f"threshold in use: {', '.join(f'{t:g}' for t in _in_use(sweeps))}", f"within {FRAGILE_DISTANCE:g} of it"]
+    around = next(iter(sweeps.values())).around
+    marks = [f"threshold in use: {', '.join(f'{t:g}' for t in _in_use(sweeps))}", f"within {around:g} of it"]
     with panels(len(keys), names if len(names) > 1 else [], marks) as (figure, grid):
         for axes, key in zip(grid, keys, strict=True):
             _curves(axes, key, sweeps)
@@ -276,9 +276,10 @@ def _curves(axes: Axes, key: str, sweeps: Sweeps) -> None:
         given += values
         heights = [float("nan") if value is None else value for value in values]
         axes.plot(swept.thresholds, heights, **(line_style(number) | {"markersize": 2.5}), label=str(name) or key)
+    around = next(iter(sweeps.values())).around
     for in_use in _in_use(sweeps):
         axes.axvline(in_use, **MARKED, label=f"threshold {in_use:g}")
-        axes.axvspan(in_use - FRAGILE_DISTANCE, in_use + FRAGILE_DISTANCE, **AROUND)
+        axes.axvspan(in_use - around, in_use + around, **AROUND)
     axes.set_title(shorten(clean(key), TITLE_WIDTH))
     share_axis(axes, given)
     quiet_axes(axes, "y")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from krag_eval._utils.plugins import REPORTS, load
 from krag_eval._utils.serialization import Tabular, data_frame
 from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome, Transition
-from krag_eval.analysis.comparison.text import describe, markdown
+from krag_eval.analysis.comparison.text import describe, how_tested, markdown
 
 __all__ = ["Comparison", "ComparisonRow", "Outcome", "Transition"]  # results that were pickled before name them so
 
@@ -54,6 +54,10 @@ class Comparison(Tabular, Compared):
     def _rows(self) -> tuple[list[dict[str, Any]], Collection[str]]:
         rows = [row.to_dict() for row in (*(self.pairs or self.rows), *self.slices)]
         return rows, [field.name for field in dataclasses.fields(ComparisonRow) if field.type == "float | None"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything, ready for JSON; `tested` says in words how."""
+        return super().to_dict() | {"tested": how_tested(self)}
 
     def to_latex(self) -> str:
         """Return a LaTeX `tabular`: one row per system, one column per key, the best in bold. Needs booktabs.

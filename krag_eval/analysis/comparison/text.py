@@ -19,6 +19,7 @@ from krag_eval._utils.formatting import (
     shorten,
 )
 from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome, decided
+from krag_eval.statistics.bootstrap import unseen_share
 
 WIDTH = 80
 _FOUND = "found"
@@ -46,11 +47,19 @@ def how_tested(comparison: Compared) -> str:
     adjusted = "by Tukey's HSD over all pairs" if is_tukey else "by Holm"
     runs = " Both allow for the variance between the runs of a system." if is_repeated else ""
     return (
-        f"{100 * comparison.confidence:.6g} % intervals from {sampled}. p: two-sided "
+        f"{100 * comparison.confidence:.6g} % intervals from {sampled}.{of_clusters(comparison)} p: two-sided "
         f"randomisation test ({comparison.n_randomisation} rounds unless exact), adjusted {adjusted} (number of "
         f"tests: {first.n_tests}; in slices: all by the field), significant up to "
         f"{1 - comparison.confidence:.4g}.{runs} +/=/-: queries won, tied and lost. Seed {comparison.seed}."
     )
+
+
+def of_clusters(comparison: Compared) -> str:
+    """Return what intervals over clusters cannot know, in a sentence that begins with a space; else nothing."""
+    if comparison.n_clusters is None:
+        return ""
+    share = 100 * unseen_share(comparison.n_clusters, comparison.confidence)
+    return f" Up to {share:.2g} % of all clusters may be of a kind that these {comparison.n_clusters} do not show."
 
 
 def _pairs(comparison: Compared, key: str, of_key: Mapping[str, str]) -> Iterator[str]:
@@ -214,11 +223,8 @@ def markdown(comparison: Compared) -> Iterator[str]:
     """Yield the lines of a summary in Markdown; see `Comparison.to_markdown`."""
     rows = comparison.pairs or comparison.rows
     yield f"### Retrieval: {headline(comparison)}"
-    yield from (
-        "",
-        f"{number_of(comparison.n_queries, 'question')}, {100 * comparison.confidence:.6g} % intervals.",
-        "",
-    )
+    intervals = f"{100 * comparison.confidence:.6g} % intervals.{of_clusters(comparison)}"
+    yield from ("", f"{number_of(comparison.n_queries, 'question')}, {intervals}", "")
     pairs = {(row.baseline, row.system) for row in rows}
     names = {pair: "" if len(pairs) == 1 else f"{_code(pair[1])} against {_code(pair[0])}: " for pair in pairs}
     yield from _markdown_rows(rows[:_MOST_ROWS], [names[row.baseline, row.system] + row.key for row in rows])

@@ -162,6 +162,16 @@ def test_the_best_chunking_is_the_one_that_the_others_are_compared_with() -> Non
     assert (given.baseline, given.comparison and given.comparison.pairs) == ("small", ())
 
 
+def test_what_may_be_as_good_as_the_best_chunking_stands_beside_it() -> None:
+    result = usual()  # four questions decide nothing
+    for budget, best in result.best.items():
+        assert set(result.as_good[budget]) == set(result.results) - {best}
+        assert any(line.startswith(f"{budget} tokens: {best} ") for line in repr(result).splitlines())
+    assert compared(baseline="small").as_good == result.as_good  # whatever the baseline is, all pairs are tested
+    assert result.to_dict()["as_good"] == {str(budget): list(names) for budget, names in result.as_good.items()}
+    assert set(result.winners) <= set(result.sections[0].paragraphs)
+
+
 def test_clusters_widen_what_is_compared() -> None:
     result = compared(cluster={"q1": "x", "q2": "x", "q3": "y", "none": "y"})
     assert result.comparison is not None
