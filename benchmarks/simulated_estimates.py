@@ -22,11 +22,11 @@ from krag_eval import read_evalset
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval_labels.estimation import (
     Estimate,
-    draw_by_size,
     _gain,
     _labels_needed,
     _Ranked,
     _Sample,
+    draw_by_size,
     read_labels,
     reader_of_labelled,
 )

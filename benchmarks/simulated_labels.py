@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from krag_eval import read_evalset
-from krag_eval_labels.estimation import draw_by_size, _gain, _Ranked, _Sample, read_labels, reader_of_labelled
+from krag_eval_labels.estimation import _gain, _Ranked, _Sample, draw_by_size, read_labels, reader_of_labelled
 
 _NOISE = (3.0, 6.0)
 _K = 20

@@ -54,7 +54,7 @@ def start(
     is_object = retriever is not None and ":" in retriever and not Path(retriever).exists()
     model: Any = judge
     if judge is not None and not Path(judge).is_file():
-        model = load("krag_eval.models", "by-name")(judge)
+        model = load("krag_eval.models", "by-name")(judge, "--judge")
     started = start_from_log(
         log,
         out,

@@ -111,7 +111,7 @@ class Design:
         if not n_defined:
             return TrafficMean(value=None, interval=None, n=0, n_undefined=len(values))
         first = labelled if judged is None or judge is None else judged
-        is_labelled, of_judge = np.isin(first, labelled), np.zeros(len(first))
+        of_judge = np.zeros(len(first))
         share, second, drawn_first, cell = self._shares(labelled, first)
         u, p = share[labelled], second[labelled]
         again = p / drawn_first[labelled]  # the probability of the second phase, given the first
@@ -153,17 +153,23 @@ class Design:
         left = (r - weight * z) / np.maximum(1 - leverage, 1 / len(u))
         of_first = u * r * np.sqrt(np.maximum(again * (1 - drawn_first[labelled]), 0) * spread)
         terms = np.sign(left) * np.sqrt((noise * left) ** 2 + of_first**2)
-        variance = float(terms @ terms)
-        without = float((u * r) ** 2 @ (np.maximum(1 - p, 0) * spread))
         freedom = _freedom(terms, own) - bool(weight)
         # What is not sure to be drawn: its share of the traffic, its part of the value, its effective number.
+        savings = 1.0
         open_, free = np.where(is_defined & (p < 1 - 1e-9), u, 0.0) / mass, 0.0
         if (total := float(open_.sum())) > 1e-12:
             free = float(open_ @ np.sqrt(np.maximum(1 - p, 0)))
-            sure = float(np.where(is_defined & (p >= 1 - 1e-9), u * np.where(is_defined, values, 0.0), 0.0).sum()) / mass
+            sure = (
+                float(np.where(is_defined & (p >= 1 - 1e-9), u * np.where(is_defined, values, 0.0), 0.0).sum()) / mass
+            )
             part = _Part(sure, total, free, total**2 / float(open_ @ open_))
             seen = float(np.abs(values[is_defined]).max()) if is_difference else largest
-            interval = _interval(value, terms, freedom, part, largest, seen or largest, is_difference, confidence)
+            rest = part, largest, seen or largest, is_difference, confidence
+            interval = _interval(value, terms, freedom, *rest)
+            if weight and interval[1] > interval[0]:
+                blind = u * r * np.sqrt(np.maximum(1 - p, 0) * spread)
+                low, high = _interval(start, blind, _freedom(blind, own), *rest)
+                savings = ((high - low) / (interval[1] - interval[0])) ** 2
         else:  # every question of the log is labelled
             interval = value, value
         return TrafficMean(
@@ -173,7 +179,7 @@ class Design:
             n_undefined=len(values) - n_defined,
             judge_alone=alone,
             judge_weight=weight,
-            savings=without / variance if weight and variance > 0 else 1.0,
+            savings=savings,
         )
 
     def shares(self, labelled: IntArray) -> FloatArray:

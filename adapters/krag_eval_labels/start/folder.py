@@ -75,7 +75,9 @@ class Folder:
         """
         own = Path(path)
         if not (own / "start.json").is_file():
-            raise InvalidInputError(f"{own}: has no start.json. Make the folder with `krag-eval start LOG --out {own}`.")
+            raise InvalidInputError(
+                f"{own}: has no start.json. Make the folder with `krag-eval start LOG --out {own}`."
+            )
         try:
             state = parse_json(read_whole(own / "start.json").decode())
         except ValueError as error:
@@ -132,6 +134,15 @@ class Folder:
         target.parent.mkdir(parents=True, exist_ok=True)
         rows = [RunRow(query_id=query, retrieved=tuple(found)) for query, found in rankings.items()]
         write_run_file(Run.of(name, rows), target)
+
+    def put_set(self, questions: Sequence[Mapping[str, Any]]) -> None:
+        """Write the evaluation set of these questions, and the systems' runs of them."""
+        write_evalset(EvalSet(questions, name="set"), self.path / "set.jsonl")
+        (self.path / "labelled").mkdir(exist_ok=True)
+        for name in self.systems:
+            rows = self.run(name).rows
+            own = [rows[one["id"]] for one in questions if one["id"] in rows]
+            write_run_file(Run.of(name, own), self.path / "labelled" / f"{name}.jsonl")
 
     def queue(self) -> list[dict[str, Any]]:
         """Return the rows of the labelling queue as they are now."""
@@ -237,7 +248,6 @@ def start_from_log(
     settings |= {name: value for name, value in given.items() if value is not None}
     for name, least in (("k", 1), ("questions", 2), ("outside", 0), ("seed", 0)):
         check_count(name, settings[name], least=least)
-    more = {"labels": labels, "width": width}
     if labels is not None:
         check_count("labels", labels)
     if width is not None:
@@ -246,7 +256,9 @@ def start_from_log(
     if (own / "start.json").is_file():
         folder = Folder.open(own)
         if not Path(log).is_dir() and folder.state["log"]["sha256"] != _hash(Path(log)):
-            raise InvalidInputError(f"{own}: was made of another log, {folder.state['log']['path']}. Name another folder.")
+            raise InvalidInputError(
+                f"{own}: was made of another log, {folder.state['log']['path']}. Name another folder."
+            )
         for name in _FIXED:
             if given[name] not in (None, folder.state["settings"][name]):
                 was = folder.state["settings"][name]
@@ -258,9 +270,8 @@ def start_from_log(
         folder = _new(Path(log), own, settings, retriever, corpus, reading)
         lines += folder.state["said"]
     state = folder.state["settings"]
-    before = dict(state)
-    state |= {name: value for name, value in more.items() if value is not None}
-    state["labels"] = max(int(state["labels"]), int(before["labels"]))
+    state["width"] = width or state.get("width", 0.2)
+    state["labels"] = max(labels or state.get("labels", 100), state.get("labels", 0))
     lines += _add_system(folder, retriever)
     n_rows, n_new = folder.fill_queue(int(state["labels"]))
     if judge is not None:
@@ -275,8 +286,8 @@ def start_from_log(
     n_open = sum(row.get("label") is None for row in queue)
     n_questions = len({row["query_id"] for row in queue})
     lines.append(
-        f"{folder.path / 'queue.jsonl'}: {number_of(n_rows, 'document')} of {number_of(n_questions, 'question')} to label"
-        f"{f', {n_new} of them new' if 0 < n_new < n_rows else ''}; {n_open} without a label, about "
+        f"{folder.path / 'queue.jsonl'}: {number_of(n_rows, 'document')} of {number_of(n_questions, 'question')} to "
+        f"label{f', {n_new} of them new' if 0 < n_new < n_rows else ''}; {n_open} without a label, about "
         f"{max(round(n_open * _SECONDS / 60), 1)} minutes at {_SECONDS} s each"
     )
     lines += plan_lines(folder, n_rows / max(n_questions, 1))
@@ -303,18 +314,17 @@ def _new(
     }
     counts = {"rows": len(read.rows), "questions": len(chosen.rows), "chosen": n, "strata": strata}
     most = max(chosen.weight)
-    said = [
-        f"{log}: {read.kind}, {number_of(len(read.rows), 'row')}, {number_of(len(chosen.rows), 'question')} after folding "
-        f"near-duplicates with the same results{f' (one stands for {most} rows)' if most > 1 else ''}",
-        *(f"  {note}" for note in read.notes),
-        f"  {number_of(n, 'question')} chosen"
-        + (f", in strata by {' and '.join(chosen.by)}: {_listed(strata)}" if chosen.by else ""),
-    ]
+    folded = f"{number_of(len(read.rows), 'row')}, {number_of(len(chosen.rows), 'question')} after folding"
+    most_rows = f" (one stands for {most} rows)" if most > 1 else ""
+    in_strata = f", in strata by {' and '.join(chosen.by)}: {_listed(strata)}" if chosen.by else ""
+    said = [f"{log}: {read.kind}, {folded} near-duplicates with the same results{most_rows}"]
+    said += [f"  {note}" for note in read.notes]
+    said.append(f"  {number_of(n, 'question')} chosen{in_strata}")
     out.mkdir(parents=True, exist_ok=True)
     state = {
         "krag_eval_start": VERSION,
         "log": {"path": os.fspath(log), "sha256": _hash(log), "kind": read.kind, "notes": read.notes},
-        "settings": {**settings, "labels": 100, "width": 0.2},
+        "settings": settings,
         "counts": counts,
         "by": chosen.by,
         "systems": ["log"],
@@ -352,13 +362,20 @@ def _put(folder: Folder, read: ReadLog, chosen: Chosen, retriever: object, corpu
         ]
         write_evalset(EvalSet(questions), target)
     folder.put_run("log", {row.id: row.retrieved for row in rows})
-    if (folder.path / "pool.jsonl").exists():
-        return
     k, pools = folder.k, []
     texts = documents_of(read.rows) if corpus is None else _corpus(corpus)
     search: Callable[[str], list[str]] | str = "it was left out"
     if retriever != "none":
         search = second_retriever(texts, _DEEPEST)
+    if isinstance(search, str):
+        folder.state["said"].append(f"  no second retriever adds to the pool: {search}")
+    else:
+        folder.state["helper"] = HELPER
+        folder.state["said"].append(
+            f"  pool: the log's first {k} and the first {_DEPTH_OF_HELPER} of BM25 over {len(texts):,} chunks"
+        )
+    if (folder.path / "pool.jsonl").exists():
+        return
     found: dict[str, Sequence[Document]] = {}
     for number, row in enumerate(rows):
         ranked = [] if isinstance(search, str) else search(row.question)
@@ -369,14 +386,8 @@ def _put(folder: Folder, read: ReadLog, chosen: Chosen, retriever: object, corpu
             pool = pool.with_ranking(HELPER, found[row.id], _DEPTH_OF_HELPER)
         seed = int(folder.state["settings"]["seed"]) * 1_000_003 + number
         pools.append(pool.with_outside(ranked, texts, int(folder.state["settings"]["outside"]), seed))
-    if isinstance(search, str):
-        folder.state["said"].append(f"  no second retriever adds to the pool: {search}")
-    else:
-        folder.state["helper"] = HELPER
+    if found:
         folder.put_run(HELPER, found)
-        folder.state["said"].append(
-            f"  pool: the log's first {k} and the first {_DEPTH_OF_HELPER} of BM25 over {len(texts):,} chunks"
-        )
     folder.put_pools(pools)
 
 
@@ -391,7 +402,8 @@ def _add_system(folder: Folder, retriever: object) -> list[str]:
         return [] if name in folder.systems else _refuse_name(name)
     if isinstance(retriever, (str, os.PathLike)):
         retriever = read_run(retriever)
-    run = retriever if isinstance(retriever, Run) else run_retriever(EvalSet(questions), retriever, k=max(k, 10))
+    asked: Any = retriever
+    run = retriever if isinstance(retriever, Run) else run_retriever(EvalSet(questions), asked, k=max(k, 10))
     by_text = {normalize(str(row.further.get("question"))): row for row in run.rows.values()}
     rankings: dict[str, Sequence[Document]] = {}
     for row in questions:
@@ -471,5 +483,5 @@ def _readme(folder: Folder) -> str:
 2. Read the number: `krag-eval start {out}` prints it and writes `set.jsonl`, an evaluation set.
 3. Too wide? Put more into the queue: `krag-eval start {out} --labels 200`
 4. Compare another retriever, with the labels that there are: `krag-eval start {out} --retriever RUN.jsonl`
-5. From then on: `krag-eval evaluate {out}/set.jsonl {out}/runs/log.jsonl -k {k}`
+5. From then on: `krag-eval evaluate {out}/set.jsonl {out}/labelled/log.jsonl -k {k}`
 """

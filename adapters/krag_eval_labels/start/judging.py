@@ -30,9 +30,7 @@ Answer with JSON only: {{"grade": 0}}, {{"grade": 1}} or {{"grade": 2}}."""
 _KEPT_EVERY = 10
 
 
-def judge_pools(
-    path: Path, pairs: Iterable[tuple[str, str, Document]], judge: object, max_calls: int | None
-) -> str:
+def judge_pools(path: Path, pairs: Iterable[tuple[str, str, Document]], judge: object, max_calls: int | None) -> str:
     """Write a model's labels of these documents, and return what happened in words.
 
     Args:
@@ -54,7 +52,7 @@ def judge_pools(
             todo.append((row, question, document))
     if isinstance(judge, (str, os.PathLike, list, Mapping)):
         labels = read_labels("judge", judge)
-        given = [(row, labels.get((row["query_id"], label_key(document)))) for row, _, document in todo]
+        given = [(row, labels.get((str(row["query_id"]), label_key(document)))) for row, _, document in todo]
         rows += [row | {"label": label.grade} for row, label in given if label is not None]
         _keep(path, rows)
         n_missing = sum(label is None for _, label in given)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval import EvalSet, InvalidInputError, write_evalset
+from krag_eval import InvalidInputError, as_document
 from krag_eval.toolkit import (
     FloatArray,
     IntArray,
@@ -21,10 +21,9 @@ from krag_eval.toolkit import (
     number_of,
     one_line,
     read_checked,
-    warn,
 )
 from krag_eval_labels.estimation import Agreement, label_agreement, read_labels
-from krag_eval_labels.files import LabelKey, apply_labels, as_label, label_key
+from krag_eval_labels.files import LabelKey, as_label, label_key
 from krag_eval_labels.start.design import TrafficMean
 from krag_eval_labels.start.folder import Folder, plan_lines
 from krag_eval_labels.start.pooling import Pool
@@ -108,11 +107,11 @@ class LogNumber:
         return whole | {"folder": os.fspath(self.folder), "reached": self.reached}
 
     def __repr__(self) -> str:
-        lines = [
-            f"{self.folder}: {number_of(self.n_labelled, 'question')} labelled in full ({self.n_labels} labels), drawn "
-            f"from {self.n_questions}; for all {number_of(self.n_rows, 'row')} of the log, "
-            f"{self.confidence:.0%} intervals"
-        ]
+        done = (
+            f"{number_of(self.n_labelled, 'question')} of {self.n_questions} labelled in full, {self.n_labels} labels"
+        )
+        of = f"for all {number_of(self.n_rows, 'row')} of the log, {self.confidence:.0%} intervals"
+        lines = [f"{self.folder}: {done}; {of}"]
         columns = [*self.systems, *(f"{one} - log" for one in self.differences)]
         table = [["", *columns]]
         for metric in METRICS:
@@ -171,7 +170,8 @@ def number_from_labels(
         labels: Labels of people as `estimate` takes them; by default those of queue.jsonl and of other files
             `labels*.jsonl` in the folder or in its folder `labels`. Where people differ, the majority counts.
         confidence: Of the intervals.
-        write: Write `set.jsonl`: the labelled questions with gold, grades, and documents judged not relevant.
+        write: Write `set.jsonl`, the labelled questions with gold, grades, and documents judged not relevant, and into
+            `labelled` what the systems retrieved for them.
 
     Raises:
         InvalidInputError: It is no such folder, a label cannot be read, or there is no label of people: a judge's
@@ -263,7 +263,9 @@ class _Labelled:
         judged_whole = [self._is_whole(self.judge, pool) for pool in self.pools]
         highest = max((grade for of_query in self.grades.values() for grade in of_query.values()), default=1.0)
 
-        def estimate(names: Sequence[str], metric: str, only: Sequence[bool] | None = None) -> TrafficMean:
+        def estimate(
+            names: Sequence[str], metric: str, only: Sequence[bool] | None = None, sure: float = confidence
+        ) -> TrafficMean:
             at = METRICS.index(metric)
             is_pooled = metric == "pooled_recall"
             flags = np.array(pooled if is_pooled else [True] * len(pooled))
@@ -293,7 +295,7 @@ class _Labelled:
                 said,
                 largest=largest_of(metric, k, highest),
                 is_difference=len(names) > 1,
-                confidence=confidence,
+                confidence=sure,
             )
 
         systems = {name: {metric: estimate([name], metric) for metric in METRICS} for name in names}
@@ -338,7 +340,9 @@ class _Labelled:
 
     def _rankings(self, name: str) -> list[list[LabelKey]]:
         run = self.folder.run(name)
-        return [[label_key(d) for d in run.rows[one["id"]].found] if one["id"] in run.rows else [] for one in self.asked]
+        return [
+            [label_key(d) for d in run.rows[one["id"]].found] if one["id"] in run.rows else [] for one in self.asked
+        ]
 
     def _values(self, grades: Grades, rankings: Sequence[Sequence[LabelKey]]) -> FloatArray:
         rows = []
@@ -365,21 +369,12 @@ class _Labelled:
         if len(set(own)) == 1:
             return {}, ()
         found = {one: {m: estimate(["log"], m, [o == one for o in own]) for m in METRICS} for one in names}
-        decided = []
+        # Over the family of all strata: intervals that do not overlap although each holds so surely.
+        sure, decided = 1 - (1 - confidence) / (2 * max(len(names), 1)), []
         for one in names:
-            others = estimate(["log"], "precision", [o != one for o in own])
-            mine = found[one]["precision"]
-            if None in (mine.value, others.value) or mine.interval is None or others.interval is None:
-                continue
-            # Intervals that do not overlap, wider by as much as the family of all strata asks for.
-            more = 1.0 + 0.25 * (len(names) > 2)
-            reach = [
-                more * abs((a.interval or (0, 0))[side] - (a.value or 0))
-                for a, side in ((mine, 0), (mine, 1), (others, 0), (others, 1))
-            ]
-            if (mine.value or 0) - reach[0] > (others.value or 0) + reach[3] or (mine.value or 0) + reach[1] < (
-                others.value or 0
-            ) - reach[2]:
+            mine = estimate(["log"], "precision", [o == one for o in own], sure).interval
+            others = estimate(["log"], "precision", [o != one for o in own], sure).interval
+            if mine is not None and others is not None and (mine[0] > others[1] or mine[1] < others[0]):
                 decided.append(one)
         return found, tuple(decided)
 
@@ -442,9 +437,7 @@ class _Labelled:
         """Write the questions that are labelled in full, with gold, grades, and documents judged not relevant."""
         whole = [pool.query_id for pool in self.pools if self._is_whole(self.grades, pool)]
         rows = [row for row in self.asked if row["id"] in {*whole}]
-        documents = {
-            (pool.query_id, label_key(d)): d for pool in self.pools for d in (*pool.documents, *pool.outside)
-        }
+        documents = {(pool.query_id, label_key(d)): d for pool in self.pools for d in (*pool.documents, *pool.outside)}
         questions = []
         for row in rows:
             gold = []
@@ -452,7 +445,7 @@ class _Labelled:
                 document = documents[row["id"], key]
                 gold.append({"id": document.id, "text": document.text, "grade": grade, "metadata": document.metadata})
             questions.append({**row, "gold": gold})
-        write_evalset(EvalSet(questions, name="set"), self.folder.path / "set.jsonl")
+        self.folder.put_set(questions)
 
 
 def _beginning(flags: Any) -> IntArray:
@@ -503,8 +496,6 @@ def _labels_in(path: Path) -> list[tuple[tuple[tuple[str, LabelKey], float], dic
 
 
 def _pair(place: str, row: Mapping[str, Any]) -> tuple[str, LabelKey]:
-    from krag_eval import as_document
-
     if not isinstance(row.get("query_id"), str):
         raise InvalidInputError(f"{place}: `query_id` is missing. Label the rows of the queue as they were written.")
     return row["query_id"], label_key(as_document(row["document"]))

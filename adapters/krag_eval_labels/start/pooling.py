@@ -1,4 +1,4 @@
-"""What is labelled for each question: what was retrieved, what a second retriever finds, and a few documents outside."""
+"""What is labelled for each question: what was retrieved, what a second retriever finds, and a few others."""
 
 from __future__ import annotations
 

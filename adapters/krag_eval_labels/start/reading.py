@@ -88,6 +88,8 @@ def read_log(path: Path, *, mask: bool = False, **reading: Any) -> ReadLog:
         rows.append(LogRow(row.query_id if seen[row.query_id] == 1 else f"row-{number}", question, retrieved, fields))
     if not rows:
         raise InvalidInputError(f"{path}: no row has the text of a question. Name its field with `columns`.")
+    if not any(row.retrieved for row in rows):
+        raise InvalidInputError(f"{path}: no row shows a document that was retrieved. Name its field with `columns`.")
     if n_without:
         notes.append(f"{number_of(n_without, 'row')} without the text of a question left out")
     if n_hashed:
@@ -112,6 +114,9 @@ def _of_rows(path: Path, given: Mapping[str, Any]) -> tuple[list[tuple[str | Non
     with warnings.catch_warnings(action="ignore"):  # of missing ids and repeats, which are no matter here
         if found.format in CONTAINERS:
             source = Source(path, **{name: options[name] for name in _SOURCE if options.get(name)})
+            listed = [name for name in ("retrieved_ids", "retrieved_texts") if name in source.names]
+            if listed and not options.get("columns"):
+                source.use({name: name for name in listed})
             source.kind = "run"
             rows = [(place, row) for place, row in source.rows() if "krag_eval_run" not in row]
             read = [_row_at(place, number, row) for number, (place, row) in enumerate(rows)]
@@ -165,8 +170,16 @@ def _of_traces(source: Source) -> tuple[list[tuple[str | None, RunRow]], str]:
             own = row.get("observations")
             rows = [{**one, "traceId": row.get("id")} for one in own] if isinstance(own, list) else [row]
             if isinstance(own, list):
-                top = {"id": f"{row.get('id')}-top", "traceId": row.get("id"), "type": "SPAN", "input": row.get("input")}
-                rows = [top, *({**one, "parentObservationId": one.get("parentObservationId") or top["id"]} for one in rows)]
+                top = {
+                    "id": f"{row.get('id')}-top",
+                    "traceId": row.get("id"),
+                    "type": "SPAN",
+                    "input": row.get("input"),
+                }
+                rows = [
+                    top,
+                    *({**one, "parentObservationId": one.get("parentObservationId") or top["id"]} for one in rows),
+                ]
             spans = [_span_of(one).without_content() for one in rows]
         for span in spans:
             traces.setdefault(span.trace_id, []).append(span)
@@ -243,7 +256,7 @@ def _redactor() -> _Masking:
     return _Masking(default_redactor())
 
 
-def leaves(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+def leaves(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the values of a row by the last part of their names, in lower case.
 
     >>> list(leaves({"feedback": {"thumbs": "up"}, "lang": "en"}))
@@ -251,7 +264,7 @@ def leaves(row: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]
     """
     for name, value in row.items():
         if isinstance(value, Mapping):
-            yield from leaves(value, str(name))
+            yield from leaves(value)
         else:
             yield str(name).lower(), value
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from krag_eval.toolkit import FloatArray
 from krag_eval_labels.estimation import Interval
 
+_Key = TypeVar("_Key", bound=Hashable)
 METRICS = ("precision", "dcg", "hit_rate", "mrr", "pooled_recall")
 
 
-def values_of(
-    ranking: Sequence[Hashable], grades: Mapping[Hashable, float], pool: Collection[Hashable], k: int
-) -> list[float]:
+def values_of(ranking: Sequence[_Key], grades: Mapping[_Key, float], pool: Collection[_Key], k: int) -> list[float]:
     """Return the values of one question in the order of `METRICS`; NaN where one is undefined or a label is missing.
 
     Precision and hit rate count documents with a grade above 0, and divide by what was retrieved within k. A repeat
@@ -35,7 +35,7 @@ def values_of(
     top = list(ranking[:k])
     if any(one not in grades for one in top):
         return [math.nan] * len(METRICS)
-    seen: set[Hashable] = set()
+    seen: set[_Key] = set()
     gains = []
     for one in top:
         gains.append(0.0 if one in seen else grades[one])
@@ -55,7 +55,7 @@ def largest_of(metric: str, k: int, grade: float) -> float:
     """Return the largest value that a question can have, if this is the highest grade."""
     if metric != "dcg":
         return 1.0
-    return (2.0 ** max(grade, 1.0) - 1) * sum(1 / math.log2(rank + 2) for rank in range(k))
+    return float(2.0 ** max(grade, 1.0) - 1) * sum(1 / math.log2(rank + 2) for rank in range(k))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

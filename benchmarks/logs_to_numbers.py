@@ -1,6 +1,6 @@
 """Does the number from a log without gold hold the truth, and how many labels does a judge save?
 
-    python -m benchmarks.simulated_logs [--rag25 HUMAN.qrels JUDGE.qrels] [--xquad FOLDER] [--draws 1000] [--smoke]
+    python -m benchmarks.logs_to_numbers [--rag25 HUMAN.qrels JUDGE.qrels] [--xquad FOLDER] [--draws 1000] [--smoke]
 
 Three logs whose truth is known: pseudo-questions from topics of TREC RAG 2025, each with a part of its topic's passages
 and people's grades; questions of XQuAD in five languages, searched by BM25 over all paragraphs; and the bundled
@@ -94,7 +94,7 @@ def rag25_log(human: Path, model: Path, n: int = 400) -> Log:
         grades.append({one: own[one] for one in part})
         judged.append({one: judge[topics[topic]][one] for one in part})
         documents.append(rankings[1][-1])
-    weight = 1.0 + random.geometric(0.5, n) * (random.random(n) < 0.3)
+    weight = (1 + random.geometric(0.5, n) * (random.random(n) < 0.3)).astype(np.float64)
     return Log("RAG25", Design(weight, stratum), rankings, grades, documents, judged)
 
 
@@ -113,7 +113,7 @@ def searched_log(name: str, questions: list[dict[str, Any]], texts: dict[str, st
     whole = [[*found, *(one for one in texts if one not in {*found})] for found in rankings[1]]
     return Log(
         name,
-        Design(1.0 + asked, stratum),
+        Design((1 + asked).astype(np.float64), stratum),
         rankings,  # type: ignore[arg-type]
         [dict.fromkeys(q["gold"], 1.0) for q in questions],
         whole,
@@ -225,7 +225,7 @@ def judge_table(logs: list[Log], draws: int) -> Iterator[str]:
                 for i, (own, other) in enumerate(zip(log.grades, judged, strict=True))
                 for d in log.pool(i, 10)
             ]
-            r = np.corrcoef(np.array(pairs).T > 0)[0, 1]
+            r = np.asarray(np.corrcoef(np.array(pairs).T > 0))[0, 1]
             for i, what in enumerate(("system", "difference")):
                 cells, held, n_held = [], 0, 0
                 for name in _SHOWN:
@@ -266,7 +266,7 @@ def gap_table(logs: list[Log], draws: int) -> Iterator[str]:
         share = float(log.design.weight @ of_pool / (log.design.weight @ (of_pool + n_missed)))
         for n in _QUESTIONS:
             for each in (1, 3):
-                held, stated = 0, []
+                held, stated = 0, list[tuple[float, float]]()
                 for draw in range(draws):
                     first = order_of_draw(log.design.weight, log.design.stratum, draw)[:n]
                     u = log.design.shares(first)
@@ -280,7 +280,7 @@ def gap_table(logs: list[Log], draws: int) -> Iterator[str]:
                     if gap is not None:
                         held += gap.interval[0] <= share <= gap.interval[1]
                         stated.append(gap.interval)
-                low, high = np.median(np.array(stated), axis=0)
+                low, high = (float(np.median([one[side] for one in stated])) for side in (0, 1))
                 yield (
                     f"| {log.name} | {n} | {n * each} | {share:.2f} | {100 * held / max(len(stated), 1):.1f} % "
                     f"| {low:.2f} to {high:.2f} |"
