@@ -203,6 +203,27 @@ def _truth(log: Log, values: FloatArray) -> float:
     return float(np.average(values[is_defined], weights=log.design.weight[is_defined]))
 
 
+def stop_table(logs: list[Log], draws: int) -> Iterator[str]:
+    """How often the interval holds the truth if people look every two questions, and stop when it is narrow enough."""
+    yield "| log | metric | wanted width | questions until then, median | held |"
+    yield "| --- | --- | --: | --: | --: |"
+    for log in logs:
+        values = log.values(log.grades)
+        for name in ("precision@5", "hit_rate@5"):
+            value, truth = values[name][0], _truth(log, values[name][0])
+            for wanted in (0.3, 0.2):
+                held, stopped = 0, list[int]()
+                for draw in range(draws):
+                    order = order_of_draw(log.design.weight, log.design.stratum, draw)
+                    for n in range(10, len(order) + 1, 2):
+                        low, high = _interval(log, name, value, order[:n], 0)
+                        if high - low <= wanted:
+                            break
+                    held += low - 1e-12 <= truth <= high + 1e-12
+                    stopped.append(n)
+                yield f"| {log.name} | {name} | {wanted} | {np.median(stopped):.0f} | {100 * held / draws:.1f} % |"
+
+
 def judge_table(logs: list[Log], draws: int) -> Iterator[str]:
     """How many times as many questions people would need without the judge, and what its agreement allows.
 
@@ -304,7 +325,12 @@ def main() -> int:
     if given.rag25 is not None:
         logs.insert(0, rag25_log(*given.rag25))
     draws = 3 if given.smoke else given.draws
-    for part, n in ((coverage_table, draws), (judge_table, max(draws // 2, 2)), (gap_table, draws)):
+    for part, n in (
+        (coverage_table, draws),
+        (stop_table, max(draws // 2, 2)),
+        (judge_table, max(draws // 2, 2)),
+        (gap_table, draws),
+    ):
         for line in part(logs, n):
             print(line, flush=True)
         print()

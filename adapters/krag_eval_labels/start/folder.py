@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -419,12 +420,10 @@ def _add_system(folder: Folder, retriever: object) -> list[str]:
     rankings |= dict.fromkeys(missing, ())
     before = folder.pools()
     pools = [pool.with_ranking(name, rankings[pool.query_id], k) for pool in before]
-    in_queue = {row["query_id"] for row in folder.queue()}
-    n_new = sum(
-        len(new.documents) - len(old.documents)
-        for new, old in zip(pools, before, strict=True)
-        if new.query_id in in_queue
-    )
+    queue = folder.queue()
+    in_queue, there = {row["query_id"] for row in queue}, {pair_of(row) for row in queue}
+    needed = [row for pool in pools if pool.query_id in in_queue for row in pool.rows("", 0, 1.0)]
+    n_new = sum(pair_of(row) not in there for row in needed)
     folder.put_run(name, rankings)
     folder.put_pools(pools)
     folder.state["systems"].append(name)
@@ -474,14 +473,5 @@ def _hash(path: Path) -> str:
 
 
 def _readme(folder: Folder) -> str:
-    out, k = folder.path, folder.k
-    return f"""# An evaluation from a log
-
-`krag-eval start` made this folder from {folder.state["log"]["path"]}; nothing in it is overwritten.
-
-1. Label `queue.jsonl` from its top, question by question: `krag-eval label {out}`
-2. Read the number: `krag-eval start {out}` prints it and writes `set.jsonl`, an evaluation set.
-3. Too wide? Put more into the queue: `krag-eval start {out} --labels 200`
-4. Compare another retriever, with the labels that there are: `krag-eval start {out} --retriever RUN.jsonl`
-5. From then on: `krag-eval evaluate {out}/set.jsonl {out}/labelled/log.jsonl -k {k}`
-"""
+    text = Path(__file__).with_name("readme.txt").read_text(encoding="utf-8")
+    return text.format(log=folder.state["log"]["path"], out=shlex.quote(os.fspath(folder.path)), k=folder.k)

@@ -33,6 +33,7 @@ _WORDS = {"pooled_recall": "recall of the pool", "hit_rate": "hit rate"}
 # Of the questions up to the last that is labelled in full, so many may be skipped.
 _MOST_SKIPPED = 0.1
 _SHOWN = 3
+_FEWEST_TO_STOP = 10
 _FEWEST_OF_STRATUM = 5
 
 
@@ -81,8 +82,8 @@ class LogNumber:
 
     @property
     def reached(self) -> bool:
-        """Whether the wanted width is reached."""
-        return self.n_labelled > 1 and self.width <= self.wanted
+        """Whether the wanted width is reached, by at least ten questions or all of the log."""
+        return self.n_labelled >= min(_FEWEST_TO_STOP, self.n_questions) and self.width <= self.wanted
 
     @property
     def brief(self) -> Standing:

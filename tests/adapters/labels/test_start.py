@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -378,6 +379,32 @@ def test_complaints_make_a_stratum_and_no_gold(tmp_path: Path) -> None:
     started = start_from_log(write_rows(tmp_path / "log.jsonl", rows), tmp_path / "eval")
     assert started.state["by"] == ["feedback"]
     assert not read_evalset(tmp_path / "eval" / "questions.jsonl").gold()[0]
+
+
+def test_a_question_in_an_unknown_column_is_read_when_it_is_named(command: Runner) -> None:
+    rows = [{"id": i, "wonder": f"About {i}", "retrieved": [{"id": f"d{i}"}]} for i in range(4)]
+    write_rows(Path("log.jsonl"), rows)
+    refused = command("start log.jsonl")
+    assert refused.code == 2
+    assert "`columns`" in refused.err
+    assert command("start log.jsonl --columns question=wonder").code == 0
+    assert "About 1" in Path("eval/questions.jsonl").read_text()
+
+
+def test_the_readme_of_a_folder_has_commands_that_run(command: Runner) -> None:
+    write_rows(Path("log.jsonl"), bundled_rows(60))
+    assert command("start log.jsonl --out eval").code == 0
+    label(Path("eval"))
+    other = search("bm25")
+    write_rows(
+        Path("RUN.jsonl"),
+        [{"query_id": q, "question": q, "retrieved": [{"id": d["id"]} for d in other(q)]} for q in GOLD],
+    )
+    lines = re.findall("`krag-eval (.*?)`", Path("eval/README.md").read_text())
+    assert len(lines) == 6
+    for line in lines:
+        if not line.endswith("start") and not line.startswith("label"):
+            assert command(line).code == 0, line
 
 
 @pytest.mark.parametrize("line", ["evaluate log.jsonl", "report log.jsonl", "doctor log.jsonl", "inspect log.jsonl"])
