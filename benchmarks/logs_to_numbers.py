@@ -215,10 +215,10 @@ def stop_table(logs: list[Log], draws: int) -> Iterator[str]:
                 held, stopped = 0, list[int]()
                 for draw in range(draws):
                     order = order_of_draw(log.design.weight, log.design.stratum, draw)
-                    for n in range(10, len(order) + 1, 2):
+                    n, low, high = 8, 0.0, 1.0
+                    while n < len(order) and high - low > wanted:
+                        n += 2
                         low, high = _interval(log, name, value, order[:n], 0)
-                        if high - low <= wanted:
-                            break
                     held += low - 1e-12 <= truth <= high + 1e-12
                     stopped.append(n)
                 yield f"| {log.name} | {name} | {wanted} | {np.median(stopped):.0f} | {100 * held / draws:.1f} % |"

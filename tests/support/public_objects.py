@@ -292,7 +292,7 @@ def _number() -> Any:
     row = {"question": "When?", "retrieved": [{"id": "a", "text": "Nine."}], "answer": "At nine."}
     (folder / "log.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     labels.start_from_log(folder / "log.jsonl", folder / "eval")
-    label = [{"query_id": "row-0", "document": {"id": "a"}, "label": 1}]
+    label = [{"query_id": "0", "document": {"id": "a"}, "label": 1}]
     return labels.number_from_labels(folder / "eval", labels=label)
 
 

@@ -291,7 +291,8 @@ def start_from_log(
         f"label{f', {n_new} of them new' if 0 < n_new < n_rows else ''}; {n_open} without a label, about "
         f"{max(round(n_open * _SECONDS / 60), 1)} minutes at {_SECONDS} s each"
     )
-    lines += plan_lines(folder, n_rows / max(n_questions, 1))
+    if n_open == n_rows:
+        lines += plan_lines(folder, n_rows / max(n_questions, 1))
     readme = folder.path / "README.md"
     if not readme.exists():
         write_atomically(readme, [_readme(folder)])

@@ -144,7 +144,7 @@ class LogNumber:
         lines += [f"  {note}" for note in self.notes]
         goal = "is reached" if self.reached else f"is not reached: {self.width:.2f}"
         lines.append(f"  The wanted width of {self.wanted:g} {goal}.")
-        return "\n".join([*lines, *(f"  {line}" for line in self.plan)])
+        return "\n".join([*lines, *(f"  {line}" for line in self.plan if not self.reached)])
 
 
 @dataclass(frozen=True, slots=True)

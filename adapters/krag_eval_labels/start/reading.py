@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 import warnings
@@ -61,10 +62,13 @@ def read_log(path: Path, *, mask: bool = False, **reading: Any) -> ReadLog:
         InvalidInputError: It holds no log, or no row with a question.
     """
     given = {name: value for name, value in reading.items() if value}
-    source = Source(path, **{name: given[name] for name in ("encoding", "sheet", "rows") if name in given})
-    first = {} if source.container in (None, "csv", "tsv", "xlsx") or source.is_cut else next(iter(source.sample), {})
+    traces = Source(path, rows="")
+    first: Mapping[str, Any] = {}
+    if traces.container in ("json", "jsonl") and not traces.is_cut:
+        with contextlib.suppress(InvalidInputError):  # reading it will say what is wrong
+            first = next((row for _, row in traces.rows()), {})
     if any(name in first for name in _SPANS) or _is_span(first) or _has_pages(first):
-        read, kind = _of_traces(Source(path, rows="" if _has_pages(first) else None))
+        read, kind = _of_traces(traces)
     else:
         read, kind = _of_rows(path, given)
     notes, rows, seen = [], list[LogRow](), Counter(row.query_id for _, row in read)
@@ -103,7 +107,9 @@ def read_log(path: Path, *, mask: bool = False, **reading: Any) -> ReadLog:
 
 
 def _of_rows(path: Path, given: Mapping[str, Any]) -> tuple[list[tuple[str | None, RunRow]], str]:
-    found = inspect_file(path, **given)
+    columns = dict(given.get("columns") or {})
+    is_shown = not any(name.startswith("retrieved") for name in columns)  # what was retrieved shows by itself
+    found = inspect_file(path, **{name: one for name, one in given.items() if name != "columns" or not is_shown})
     if found.kind in ("evalset", "both"):
         raise InvalidInputError(
             f"{path}: holds gold documents, so it needs no labels: evaluate it with `{found.command}`."
@@ -111,6 +117,8 @@ def _of_rows(path: Path, given: Mapping[str, Any]) -> tuple[list[tuple[str | Non
     if found.kind not in ("log", "run"):
         raise InvalidInputError(f"{path}: shows no documents that were retrieved. {found.note}".rstrip())
     options = dict(found.options)
+    if columns and is_shown:
+        options["columns"] = {**options.get("columns", {}), **columns}
     with warnings.catch_warnings(action="ignore"):  # of missing ids and repeats, which are no matter here
         if found.format in CONTAINERS:
             source = Source(path, **{name: options[name] for name in _SOURCE if options.get(name)})

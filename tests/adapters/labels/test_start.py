@@ -18,6 +18,7 @@ from krag_eval_labels import number_from_labels, start_from_log
 from krag_eval_labels.start import number
 from krag_eval_labels.start.design import Design, order_of_draw
 from krag_eval_labels.start.values import METRICS, values_of
+from tests.support import trace_cases
 from tests.support.command_line import Runner
 
 DOCUMENTS, QUESTIONS = load_collection()
@@ -362,6 +363,14 @@ def trace_rows(kind: str) -> list[dict[str, Any]]:
                 }
             )
     return rows
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl"])
+def test_traces_of_opentelemetry_are_logs(tmp_path: Path, ending: str) -> None:
+    spans = [trace_cases.retriever(n, None, "lamp", query=f"What is {n}?", trace=f"{n:032x}") for n in (1, 2, 3)]
+    path = trace_cases.write(tmp_path / f"traces.{ending}", trace_cases.request(*spans))
+    started = start_from_log(path, tmp_path / "eval")
+    assert (started.state["log"]["kind"], started.state["counts"]["rows"]) == ("traces (OTLP)", 3)
 
 
 @pytest.mark.parametrize("kind", ["langfuse", "langsmith"])
