@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -168,8 +168,8 @@ def number_from_labels(
 
     Args:
         folder: What `start_from_log` made.
-        labels: Labels of people as `estimate` takes them; by default those of queue.jsonl and of other files
-            `labels*.jsonl` in the folder or in its folder `labels`. Where people differ, the majority counts.
+        labels: Labels of people as `estimate` takes them; by default those of queue.jsonl. Files of single people in
+            the folder, with `labels` in their names, come before it: what more than half of them say counts.
         confidence: Of the intervals.
         write: Write `set.jsonl`, the labelled questions with gold, grades, and documents judged not relevant, and into
             `labelled` what the systems retrieved for them.
@@ -210,7 +210,6 @@ class _Labelled:
     pools: list[Pool]
     grades: Grades
     judge: Grades
-    rows: list[dict[str, Any]]
     notes: list[str]
 
     @classmethod
@@ -224,7 +223,7 @@ class _Labelled:
         known = {
             (pool.query_id, label_key(document)) for pool in pools for document in (*pool.documents, *pool.outside)
         }
-        given, rows = _people(folder, labels, notes)
+        given = _people(folder, labels, notes)
         grades: Grades = {}
         n_unknown = 0
         for (query, key), grade in given.items():
@@ -251,7 +250,7 @@ class _Labelled:
                 f"{folder.path}: has no label of people, so there is no score.{what} Label some with `krag-eval label "
                 f"{folder.path}`, then call this again."
             )
-        return cls(folder, asked, pools, grades, judge, rows, notes)
+        return cls(folder, asked, pools, grades, judge, notes)
 
     def number(self, confidence: float) -> LogNumber:
         """Return the estimates."""
@@ -457,43 +456,33 @@ def _beginning(flags: Any) -> IntArray:
     return places[: good[-1] + 1] if len(good) else places[:0]
 
 
-def _people(
-    folder: Folder, labels: object, notes: list[str]
-) -> tuple[dict[tuple[str, LabelKey], float], list[dict[str, Any]]]:
-    """Return people's labels: where several differ, that of most; where as many say one thing as another, none."""
+def _people(folder: Folder, labels: object, notes: list[str]) -> dict[tuple[str, LabelKey], float]:
+    """Return people's labels: those of the queue; where several people have files, what more than half of them say."""
     if labels is not None:
-        return {pair: label.grade for pair, label in read_labels("labels", labels).items()}, []
+        return {pair: label.grade for pair, label in read_labels("labels", labels).items()}
     own = folder.path
-    files = [*sorted(own.glob("*labels*.jsonl")), *sorted((own / "labels").glob("*.jsonl"))]
-    given: dict[tuple[str, LabelKey], list[float]] = {}
-    rows = []
-    for path in [own / "queue.jsonl", *files]:
-        for (pair, label), row in _labels_in(path):
-            given.setdefault(pair, []).append(label)
-            rows.append(row)
-    found, n_open = {}, 0
-    for pair, grades in given.items():
-        ordered = Counter(grades).most_common(2)
-        if len(ordered) > 1 and ordered[0][1] == ordered[1][1]:
-            n_open += 1
+    found, votes = dict(_labels_in(own / "queue.jsonl")), dict[tuple[str, LabelKey], list[float]]()
+    for path in [*sorted(own.glob("*labels*.jsonl")), *sorted((own / "labels").glob("*.jsonl"))]:
+        for pair, label in dict(_labels_in(path)).items():
+            votes.setdefault(pair, []).append(label)
+    n_open = 0
+    for pair, grades in votes.items():
+        (grade, n), *_ = Counter(grades).most_common(1)
+        found.pop(pair, None)
+        if 2 * n > len(grades):
+            found[pair] = grade
         else:
-            found[pair] = ordered[0][0]
+            n_open += 1
     if n_open:
         notes.append(f"{number_of(n_open, 'document')} that people label differently: not used until most agree")
-    return found, rows
-
-
-def _labels_in(path: Path) -> list[tuple[tuple[tuple[str, LabelKey], float], dict[str, Any]]]:
-    if not path.exists():
-        return []
-    found = []
-    for place, row in read_checked(path):
-        if row.get("label") is None or not isinstance(row.get("document"), Mapping):
-            continue
-        label = as_label(row["label"])
-        if label is not None:
-            found.append(((_pair(place, row), label), row))
     return found
+
+
+def _labels_in(path: Path) -> Iterator[tuple[tuple[str, LabelKey], float]]:
+    for place, row in read_checked(path) if path.exists() else ():
+        label = as_label(row.get("label")) if isinstance(row.get("document"), Mapping) else None
+        if label is not None:
+            yield _pair(place, row), label
 
 
 def _pair(place: str, row: Mapping[str, Any]) -> tuple[str, LabelKey]:
