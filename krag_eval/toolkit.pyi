@@ -121,11 +121,13 @@ from .datasets.formats.dialects import as_json as as_json
 from .datasets.formats.dialects import documents_in as documents_in
 from .datasets.formats.dialects import keys_of as keys_of
 from .datasets.formats.otlp import TraceSpan as TraceSpan
+from .datasets.formats.otlp import spans_at as spans_at
 from .datasets.formats.parquet import HEAD as HEAD
 from .datasets.formats.parquet import UNCHECKED as UNCHECKED
 from .datasets.formats.parquet import is_unchecked as is_unchecked
 from .datasets.formats.registry import detect as detect
 from .datasets.formats.registry import format_to_write as format_to_write
+from .datasets.formats.source import CONTAINERS as CONTAINERS
 from .datasets.formats.source import Source as Source
 from .datasets.question import LEVELS as LEVELS
 from .datasets.question import alternatives_in as alternatives_in

@@ -4,6 +4,7 @@
 * `write_queue`, `apply_labels`: write what to label, and apply what was labeled.
 * `estimate`, `plan_labels`, `label_agreement`: estimate a metric from a model's labels of all documents and human
   labels of a sample, choose the sample, and measure how much labelers agree.
+* `start_from_log`, `number_from_labels`: choose what to label from a log without gold, and estimate its metrics.
 * `find_versions`: find documents that look like versions of each other.
 """
 

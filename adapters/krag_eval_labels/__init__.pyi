@@ -10,5 +10,8 @@ from .estimation import plan_labels as plan_labels
 from .files import apply_labels as apply_labels
 from .files import write_queue as write_queue
 from .report import DoctorReport as DoctorReport
+from .start import LogNumber as LogNumber
+from .start import number_from_labels as number_from_labels
+from .start import start_from_log as start_from_log
 from .versions import Versions as Versions
 from .versions import find_versions as find_versions

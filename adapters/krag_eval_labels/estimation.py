@@ -352,7 +352,7 @@ def plan_labels(
         of_pilot = np.array([_gain(labelled[ranked.pairs[i]].grade, gain, is_precision) for i in places.tolist()])
         most = check_number("width", width, "Give one such as 0.1.", above=0)
         n = _labels_needed(ranked, f, size, places, of_pilot, most, confidence)
-    drawn, probability = _draw(size, min(check_count("n", n), int((~is_known).sum())), seed)
+    drawn, probability = draw_by_size(size, min(check_count("n", n), int((~is_known).sum())), seed)
     questions = {} if evalset is None else dict(zip(as_evalset(evalset).ids, as_evalset(evalset).texts, strict=True))
     rows = []
     for place in drawn[np.argsort(-size[drawn], kind="stable")].tolist():
@@ -408,7 +408,7 @@ def _labels_needed(
     few, enough = _FEWEST, int((size > 0).sum())
     while enough - few > 1:
         middle = (few + enough) // 2
-        p = _probabilities(size, middle)
+        p = inclusion_probabilities(size, middle)
         widths = [_planned_width(w, p, moments, further, confidence) / len(ranked.queries) for w in values]
         few, enough = (few, middle) if max(widths) <= width else (middle, enough)
     return enough
@@ -435,9 +435,9 @@ def _planned_width(w: FloatArray, p: FloatArray, moments: FloatArray, further: I
     return float(math.sqrt(variance) * (2 * t + abs(skewness) * (2 * t**2 + 1) / 6))
 
 
-def _draw(size: FloatArray, n: int, seed: int) -> tuple[IntArray, FloatArray]:
+def draw_by_size(size: FloatArray, n: int, seed: int) -> tuple[IntArray, FloatArray]:
     """Draw n places with probabilities in proportion to size, at most 1."""
-    probability = _probabilities(size, n)
+    probability = inclusion_probabilities(size, n)
     random = np.random.Generator(np.random.PCG64(seed))
     order = random.permutation(np.flatnonzero(probability))
     ends = np.cumsum(probability[order])
@@ -445,7 +445,7 @@ def _draw(size: FloatArray, n: int, seed: int) -> tuple[IntArray, FloatArray]:
     return order[np.diff(np.append(0, steps)) > 0], probability
 
 
-def _probabilities(size: FloatArray, n: int) -> FloatArray:
+def inclusion_probabilities(size: FloatArray, n: int) -> FloatArray:
     """Return probabilities in proportion to size, at most 1, that add up to n."""
     probability = np.zeros(len(size))
     left = size > 0

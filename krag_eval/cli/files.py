@@ -194,8 +194,17 @@ def read_runs(
 
 
 def has_results(path: Path, files: FileOptions) -> bool:
-    """Return whether a file of questions and gold also has what was retrieved."""
-    return str(path) != DASH and inspect_file(path, **files.chosen(path)).kind == "both"
+    """Return whether a file of questions and gold also has what was retrieved.
+
+    Raises:
+        InvalidInputError: It is a log, which has no gold.
+    """
+    if str(path) == DASH:
+        return False
+    found = inspect_file(path, **files.chosen(path))
+    if found.kind == "log":
+        raise InvalidInputError(f"{path}: {found.note[:1].lower()}{found.note[1:]}")
+    return found.kind == "both"
 
 
 def _names(path: Path) -> list[str]:
@@ -252,8 +261,8 @@ def check_free(target: Path, force: bool, inputs: Sequence[Path] = ()) -> None:
 # What `-` is for a parameter that takes a path: standard output, or nothing that could be used. The rest is read.
 _WRITTEN = frozenset({"target", "out", "per_query", "queue", "json_out", "markdown_out"})
 _PRINTED = frozenset({"json_out", "markdown_out"})  # by the command itself, in the place of its tables
-_NAMED = frozenset({"plots", "journals", "journal", "prompts", "output", "outbox", "versions"})
-_RESUMED = frozenset({"run", "score_logs"})  # what they write is read when they resume
+_NAMED = frozenset({"log", "plots", "journals", "journal", "prompts", "output", "outbox", "versions"})
+_RESUMED = frozenset({"run", "score_logs", "start"})  # what they write is read when they resume
 
 
 @contextlib.contextmanager
@@ -292,5 +301,13 @@ def dashes(command: str, given: Mapping[str, Any]) -> Iterator[None]:
 
 def _shown(name: str) -> str:
     """Return what a parameter is called on the command line."""
-    names = {"evalset": "EVALSET", "runs": "RUN", "run": "RUN", "source": "IN", "target": "OUT", "outbox": "OUTBOX"}
+    names = {
+        "evalset": "EVALSET",
+        "runs": "RUN",
+        "run": "RUN",
+        "log": "LOG",
+        "source": "IN",
+        "target": "OUT",
+        "outbox": "OUTBOX",
+    }
     return names.get(name, f"--{name.removesuffix('_out').replace('_', '-')}")

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import itertools
 import re
+import shlex
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -162,8 +163,8 @@ def understand(rows: Sequence[Mapping[str, Any]], *, known: frozenset[str] = fro
     return _Rows(rows[:SAMPLE], known).understood()
 
 
-def refusal(found: Understanding, kind: str) -> Parts:
-    """Return what to say of rows that cannot be read as what is wanted, or in more than one way."""
+def refusal(found: Understanding, kind: str, path: str) -> Parts:
+    """Return what to say of the rows of a file that cannot be read as what is wanted, or in more than one way."""
     readings = found.readings
     if len(readings) > 1:
         parts: list[Part] = ["can be read in several ways. "]
@@ -181,11 +182,12 @@ def refusal(found: Understanding, kind: str) -> Parts:
         )
         more = "the documents that answer each question; an answer is none. `evaluate_answers` compares answers."
         return (said + more,)
+    if kind == "evalset" and one.kind == "log":
+        said = f"holds a log: what was retrieved, with answers, and no gold documents ({one.meaning}). "
+        return (f"{said}`krag-eval start {shlex.quote(path)}` leads from it to a number.",)
     if kind == "evalset":
-        what = "a log: what was retrieved, with answers" if one.kind == "log" else "a run: what was retrieved"
-        return (
-            f"holds {what}, and no gold documents ({one.meaning}). Read it with `read_run`, beside a set with gold.",
-        )
+        said = f"holds a run: what was retrieved, and no gold documents ({one.meaning}). "
+        return (f"{said}Read it with `read_run`, beside a set with gold.",)
     return (f"holds an evaluation set and nothing that was retrieved: {one.meaning}. Give a run.",)
 
 

@@ -81,17 +81,19 @@ class Inspection:
 
     @property
     def call(self) -> str:
-        """The line of Python that reads it; empty if it is not certain what it is."""
+        """The line of Python that reads it, or starts from a log; empty if it is not certain what it is."""
         if self.kind in ("answers", "unknown"):
             return ""
-        name = "read_run" if self.kind in ("run", "log") else "read_evalset"
+        name = {"run": "read_run", "log": "start_from_log"}.get(self.kind, "read_evalset")
         return f"{name}({', '.join([repr(self.path), *(f'{k}={v!r}' for k, v in self.options.items())])})"
 
     @property
     def command(self) -> str:
-        """The command that scores it; empty if it is not certain what it is."""
+        """The command that scores it, or starts from a log; empty if it is not certain what it is."""
         if self.kind in ("answers", "unknown"):
             return ""
+        if self.kind == "log":
+            return " ".join(["krag-eval start", *map(shlex.quote, [self.path, *_typed(self.options)])])
         files = {"evalset": [self.path, "RUN"], "both": [self.path]}.get(self.kind, ["EVALSET", self.path])
         return " ".join(["krag-eval evaluate", *map(shlex.quote, [*files, *_typed(self.options)])])
 
@@ -187,9 +189,9 @@ def inspect_file(
         held = kinds_of((), columns)
         kind = "both" if all(held) else "run" if held[1] else "evalset"
     if kind in ("unknown", "answers"):
-        note = _why_not(found, sample)
+        note = _why_not(found, sample, os.fspath(path))
     elif kind == "log":
-        note = _said(found)
+        note = _said(found, os.fspath(path))
     if source.is_cut:
         note = f"{note} Only the first {LARGEST >> 20} MB were read.".strip()
     return Inspection(
@@ -205,14 +207,14 @@ def inspect_file(
     )
 
 
-def _said(found: Understanding) -> str:
-    text = worded(refusal(found, "evalset"))
+def _said(found: Understanding, path: str) -> str:
+    text = worded(refusal(found, "evalset", path))
     return text[:1].upper() + text[1:]
 
 
-def _why_not(found: Understanding, sample: list[dict[str, Any]]) -> str:
+def _why_not(found: Understanding, sample: list[dict[str, Any]], path: str) -> str:
     if found.readings:
-        return _said(found)
+        return _said(found, path)
     if sample and {*ID_KEYS} & sample[0].keys() and {*TEXT_KEYS} & sample[0].keys():
         return "It looks like a corpus: documents with ids and texts. `read_corpus` reads it."
     return "No field is certainly a question or a gold document. Name them with `columns`."

@@ -104,6 +104,8 @@ def files(command: Runner) -> None:
     traces = [retriever(n, None, "lamp", query=q, trace=f"{n:032x}") for n, q in enumerate(QUESTIONS[:3], 1)]
     lines("traces.jsonl", [request(*traces)])
     lines("queue.jsonl", said)
+    asked = [{"question": q, "retrieved": chunks[n:], "answer": "So."} for n, q in enumerate(QUESTIONS)]
+    lines("log.jsonl", asked)
     Path("faq.csv").write_text("id,frage,quelle\nq0,When?,0.md\n", encoding="utf-8")
     Path("gate.toml").write_text('[gate]\nrequire = ["recall@5 >= 0"]\n', encoding="utf-8")
     Path("search.py").write_text(SEARCH, encoding="utf-8")

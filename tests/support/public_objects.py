@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import json
+import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -257,6 +259,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "ValidationReport": lambda: front.validate([{"id": "a", "question": "", "gold": []}]),
     "Versions": lambda: labels.find_versions([{"id": f"of {n}", "text": f"From {n} on."} for n in (2025, 2026)]),
     "Agreement": lambda: labels.label_agreement({"q": {"a": 1, "b": 0}}, {"q": {"a": 1, "b": 1}}),
+    "LogNumber": lambda: _number(),
     "Estimate": lambda: _estimation().systems[0],
     "Estimation": lambda: _estimation(),
     "Verification": lambda: front.verify(gate_cases.SET, run(), k=(1,)),
@@ -282,6 +285,15 @@ ERRORS: dict[str, Callable[[], BaseException]] = {
     "MissingDependencyError": lambda: front.MissingDependencyError("to_pandas()", "pandas", "pandas"),
     "NoAnswerError": lambda: llm.NoAnswerError("too slow", "timed_out", "so"),
 }
+
+
+def _number() -> Any:
+    folder = Path(tempfile.mkdtemp())
+    row = {"question": "When?", "retrieved": [{"id": "a", "text": "Nine."}], "answer": "At nine."}
+    (folder / "log.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    labels.start_from_log(folder / "log.jsonl", folder / "eval")
+    label = [{"query_id": "0", "document": {"id": "a"}, "label": 1}]
+    return labels.number_from_labels(folder / "eval", labels=label)
 
 
 def _estimation() -> Any:

@@ -153,6 +153,7 @@ def make_files() -> None:
     write("labels.jsonl", [{"query_id": "q1", "document": {"id": "x"}, "label": True}])
     write("corpus.jsonl", [{"id": "a9", "text": NINE}, {"id": "b", "text": ADA}])
     write("answered.jsonl", [{"question": f"When {n}?", "contexts": [NINE], "answer": "At nine."} for n in "12"])
+    write("hits.jsonl", [{"question": f"When {n}?", "search_results": [NINE, CLOSED]} for n in "12"])
     write("unclear.jsonl", [{"alpha": "When?", "beta": "x"}, {"alpha": "Who?", "beta": "y"}])
     write("renamed.jsonl", [{"id": "q1", "question": "When?", "passages": [{"id": "a"}]}])
     write("keyed.jsonl", [{"query_id": "q1", "document": {"id": "a", "metadata": {"key": "x"}}, "label": True}])
@@ -1411,6 +1412,10 @@ TASKS = [
 BENCH = "bench --corpus lamps.jsonl --retriever search:lamps --samples 2 --skip-e2e"
 # Pieces of messages of which nothing is copied, or nothing that could be tried here.
 ALLOWED = {
+    "Next: krag-eval label {}, then": "tests/adapters/labels/test_start.py goes on with each folder",
+    "Label some with `krag-eval label {}`": "tests/adapters/labels/test_start.py labels, and calls it again",
+    "no row has the text of a question": "tests/adapters/labels/test_start.py names its column",
+    "no row shows a document that was retrieved": "as the line above, for another field",
     "`pilot` has {} labels of documents": "tests/adapters/labels/test_estimation.py draws a pilot by n",
     "Say how to read it with from_tools=": "tests/datasets/test_trace_dialects.py reads such tools",
     "For example from_tools=": "docs/where.md and tests/retrievers pass such functions",
@@ -1612,10 +1617,18 @@ READINGS = [
         holds=lambda result: result["ndcg@1"] < 1,
     ),
     Case(
-        lambda: front.read_evalset("answered.jsonl"),
+        lambda: front.read_evalset("hits.jsonl"),
         "with `read_run`",
-        then=lambda text: named(text)("answered.jsonl"),
+        then=lambda text: named(text)("hits.jsonl"),
         holds=holds_the_run,
+    ),
+    Case("evaluate answered.jsonl", r"krag-eval start answered\.jsonl"),
+    Case("start set.jsonl --out made", r"krag-eval evaluate \S+ RUN", fills={"RUN": "run.jsonl"}),
+    Case("start nothing --out made && start .", r"krag-eval start LOG --out \.", fills={"LOG": "answered.jsonl"}),
+    Case(
+        "start answered.jsonl --out made --k 3 && start answered.jsonl --out made --k 5",
+        r"--k 3",
+        {"k": 5},
     ),
     Case(
         lambda: str(front.inspect_file("unclear.jsonl")),

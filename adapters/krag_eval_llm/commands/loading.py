@@ -7,8 +7,8 @@ from typing import Any
 from krag_eval.toolkit import load_object
 
 
-def load_llm(path: str) -> Any:
-    """Return the language model that `--llm` names: `module:object`, `gguf:FILE` or `http://HOST/v1#MODEL`.
+def load_llm(path: str, option: str = "--llm") -> Any:
+    """Return the language model that an option names: `module:object`, `gguf:FILE` or `http://HOST/v1#MODEL`.
 
     Raises:
         InvalidInputError: It cannot be loaded.
@@ -16,7 +16,7 @@ def load_llm(path: str) -> Any:
     """
     kind, _, file = path.partition(":")
     if kind not in ("gguf", "http", "https"):
-        return load_object(path, "--llm", "a language model")
+        return load_object(path, option, "a language model")
     from krag_eval_llm.local import LocalModel, ServedModel  # slow to import
 
     return LocalModel(file) if kind == "gguf" else ServedModel(path)

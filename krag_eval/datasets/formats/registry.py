@@ -248,8 +248,10 @@ def understood(source: Source, kind: Kind) -> None:
     usable = [one for one in readings if one.holds(kind)]
     if len(readings) == len(usable) == 1:
         source.use(**usable[0].options)
-    elif not has_main and not has_rankings and found.readings and source.names.isdisjoint(_OF_RUNS):
-        raise InvalidInputError(f"{source.path}: ", *refusal(found, kind))
+    elif not has_main and found.readings:
+        is_log = kind == "evalset" and [one.kind for one in found.readings] == ["log"]
+        if is_log or (not has_rankings and source.names.isdisjoint(_OF_RUNS)):
+            raise InvalidInputError(f"{source.path}: ", *refusal(found, kind, source.path))
 
 
 def check_format(name: str) -> str:
