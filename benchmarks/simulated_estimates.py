@@ -22,7 +22,6 @@ from krag_eval import read_evalset
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval_labels.estimation import (
     Estimate,
-    _draw,
     _gain,
     _labels_needed,
     _Ranked,
@@ -30,6 +29,7 @@ from krag_eval_labels.estimation import (
     read_labels,
     reader_of_labelled,
 )
+from krag_eval_labels.order import draw_by_turn
 
 _DEPTH, _NOISE = 20, (3.0, 6.0)
 _METRICS = ("precision", "dcg")
@@ -198,6 +198,10 @@ def _width(
     sample = _Sample(query, n_queries, f, drawn, y[drawn], p[drawn])
     low, high = sample.estimate("", weights[-1] - (weights[0] if len(weights) > 1 else 0), 0.95).sampling_interval
     return high - low
+
+
+def _draw(size: FloatArray, n: int, seed: int) -> tuple[IntArray, FloatArray]:
+    return draw_by_turn(size, n, np.random.default_rng(seed).random(len(size)))[:2]
 
 
 def _gains(grades: FloatArray, metric: str) -> FloatArray:

@@ -42,6 +42,7 @@ from krag_eval.toolkit import (
     warn,
 )
 from krag_eval_labels.files import LabelKey, as_label, label_key
+from krag_eval_labels.order import draw_by_turn, uniform_of
 from krag_eval_labels.report import plain
 
 Interval = tuple[float, float]
@@ -291,12 +292,14 @@ def plan_labels(
     id_map: IdMap = None,
     seed: int = 0,
 ) -> list[dict[str, Any]]:
-    """Draw the documents that people should label next, those that shrink the interval of `estimate` most first.
+    """Draw the documents that people should label next, with those that shrink the interval of `estimate` most first.
 
     A document is drawn with a probability that is proportional to what its label adds to the variance: its weight in
     the difference of the systems (or in the value of a single one), times how unsure the judge's label leaves what
-    people will say, as far as the set has grades to tell. Label all of them, or draw fewer: the rows carry their
-    probabilities.
+    people will say, as far as the set has grades to tell. The rows carry their probabilities. They come in a random
+    order in which those that matter most tend to be first, and any number of first rows is a valid sample of its own:
+    `krag-eval label` works out its probabilities, and so does `write_queue` with a `limit`. The same seed draws much of
+    the same documents for other systems.
 
     Args:
         runs: As for `estimate`.
@@ -323,7 +326,7 @@ def plan_labels(
         InvalidInputError: As for `estimate`.
 
     Source: probability proportional to the residual's standard deviation is optimal (Särndal, Swensson & Wretman 1992,
-    12.2); systematic sampling from a random order draws exactly n (ibid., 3.6.2).
+    12.2); the draw is that of `krag_eval_labels.order.draw_by_turn`.
     """
     if (n is None) == (width is None):
         raise InvalidInputError("Give either `n`, how many documents, or `width`, how wide the interval may be.")
@@ -351,16 +354,17 @@ def plan_labels(
         of_pilot = np.array([_gain(labelled[ranked.pairs[i]].grade, gain, is_precision) for i in places.tolist()])
         most = check_number("width", width, "Give one such as 0.1.", above=0)
         n = _labels_needed(ranked, f, size, places, of_pilot, most, confidence)
-    drawn, probability = _draw(size, min(check_count("n", n), int((~is_known).sum())), seed)
+    drawn, probability, turn = draw_by_turn(size, check_count("n", n), uniform_of(ranked.pairs, seed))
     questions = {} if evalset is None else dict(zip(as_evalset(evalset).ids, as_evalset(evalset).texts, strict=True))
     rows = []
-    for place in drawn[np.argsort(-size[drawn], kind="stable")].tolist():
+    for place in drawn.tolist():
         query_id = ranked.queries[int(ranked.query[place])]
         known_label = labelled.get(ranked.pairs[place])
         label = None if known_label is None else known_label.grade
         row: dict[str, Any] = {"label": label, "query_id": query_id, "question": questions.get(query_id)}
         row |= {"document": plain(ranked.documents[place]), "probability": float(probability[place])}
-        rows.append(row | {"evidence": {"judge": said[ranked.pairs[place]].grade, "size": float(size[place])}})
+        evidence = {"judge": said[ranked.pairs[place]].grade, "size": float(size[place]), "turn": float(turn[place])}
+        rows.append(row | {"evidence": evidence})
     return rows
 
 
@@ -432,16 +436,6 @@ def _planned_width(w: FloatArray, p: FloatArray, moments: FloatArray, further: I
     of_one = float((p * noise**2).sum() / p.sum())
     variance = max(squares, of_one * further[0] ** 2) + of_one * further[1] ** 2
     return float(math.sqrt(variance) * (2 * t + abs(skewness) * (2 * t**2 + 1) / 6))
-
-
-def _draw(size: FloatArray, n: int, seed: int) -> tuple[IntArray, FloatArray]:
-    """Draw n places with probabilities in proportion to size, at most 1."""
-    probability = _probabilities(size, n)
-    random = np.random.Generator(np.random.PCG64(seed))
-    order = random.permutation(np.flatnonzero(probability))
-    ends = np.cumsum(probability[order])
-    steps = np.floor(ends + random.random() + 1e-9)
-    return order[np.diff(np.append(0, steps)) > 0], probability
 
 
 def _probabilities(size: FloatArray, n: int) -> FloatArray:

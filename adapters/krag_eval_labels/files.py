@@ -40,6 +40,7 @@ from krag_eval.toolkit import (
     with_checksum,
     write_atomically,
 )
+from krag_eval_labels.order import first_rows
 from krag_eval_labels.report import DoctorReport
 
 
@@ -55,7 +56,8 @@ def write_queue(
     Args:
         report: What `audit_labels` or `plan_labels` returned.
         path: The file.
-        limit: How many pairs at most; all by default.
+        limit: How many pairs at most; all by default. The first rows of a plan get the probabilities of so small a
+            sample.
         force: Replace a file that is there, with any labels in it.
 
     Returns:
@@ -72,7 +74,7 @@ def write_queue(
             Argument("force", True),
             ".",
         )
-    rows = report[:limit] if isinstance(report, list) else [*report.queue_rows(limit)]
+    rows = first_rows(report, limit or len(report)) if isinstance(report, list) else [*report.queue_rows(limit)]
     write_atomically(path, (dump_json(row, f"the row of {row['query_id']!r:.60}") + "\n" for row in rows))
     return len(rows)
 
