@@ -112,7 +112,11 @@ class Agreement:
     n_queries: int
 
     def __str__(self) -> str:
-        parts = [f"people and the judge agree on {self.share:.1%} of {number_of(self.n, 'document')}"]
+        return self.between("people and the judge")
+
+    def between(self, whom: str) -> str:
+        """Return it as text, of two whom this names."""
+        parts = [f"{whom} agree on {self.share:.1%} of {number_of(self.n, 'document')}"]
         for name, value, at in (
             ("Cohen's kappa", self.kappa, self.kappa_interval),
             ("Krippendorff's alpha", self.alpha, self.alpha_interval),

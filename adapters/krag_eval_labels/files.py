@@ -140,11 +140,20 @@ def put_label(path: Path, row: Mapping[str, Any]) -> int:
         InvalidInputError: The row is no label, or the file cannot be read, written or locked.
     """
     label = _read("The label", row, _id_key_of(row))
-    with _locked(path):
+    with locked(path):
         rows = [old for _, old in read_checked(path) if pair_of(old) != pair_of(row)] if path.exists() else []
         rows += [dict(row)] if label.note or label.keeps_grade or label.grade is not None else []
         write_atomically(path, (with_checksum(one, "a label") for one in rows))
     return len(rows)
+
+
+def check_row(place: str, row: Mapping[str, Any]) -> None:
+    """Refuse what is no row of a queue or of a file of labels; the message begins with the place.
+
+    Raises:
+        InvalidInputError: It is none.
+    """
+    _read(place, row, _id_key_of(row))
 
 
 def _id_key_of(row: Mapping[str, Any]) -> IdKey | None:
@@ -169,7 +178,12 @@ def pairs_in(path: Path) -> set[str]:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes from writing a file meanwhile, by a hidden file beside it.
+
+    Raises:
+        InvalidInputError: Another process keeps it, or the folder cannot be written.
+    """
     guard = path.with_name(f".{path.name}.lock")
     try:
         file = guard.open("ab")
