@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -139,12 +139,22 @@ def put_label(path: Path, row: Mapping[str, Any]) -> int:
     Raises:
         InvalidInputError: The row is no label, or the file cannot be read, written or locked.
     """
-    label = _read("The label", row, _id_key_of(row))
+    return put_labels(path, [row])
+
+
+def put_labels(path: Path, rows: Sequence[Mapping[str, Any]]) -> int:
+    """Add several rows to a file of labels at once, as `put_label` adds one."""
+    labels = [_read("The label", row, _id_key_of(row)) for row in rows]
+    new = {pair_of(row) for row in rows}
     with locked(path):
-        rows = [old for _, old in read_checked(path) if pair_of(old) != pair_of(row)] if path.exists() else []
-        rows += [dict(row)] if label.note or label.keeps_grade or label.grade is not None else []
-        write_atomically(path, (with_checksum(one, "a label") for one in rows))
-    return len(rows)
+        kept = [old for _, old in read_checked(path) if pair_of(old) not in new] if path.exists() else []
+        kept += [
+            dict(row)
+            for row, label in zip(rows, labels, strict=True)
+            if label.note or label.keeps_grade or label.grade is not None
+        ]
+        write_atomically(path, (with_checksum(one, "a label") for one in kept))
+    return len(kept)
 
 
 def check_row(place: str, row: Mapping[str, Any]) -> None:

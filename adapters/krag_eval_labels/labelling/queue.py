@@ -132,7 +132,7 @@ class LabelQueue:
         Raises:
             InvalidInputError: It cannot be written.
         """
-        put_label(self.file, self._row_of(place, grade))
+        put_label(self.file, self.row_of(place, grade))
         self.votes.setdefault(self._pairs[place], {})[self.who] = float(grade)
         self._skipped.discard(place)
         self._asked.add(place)
@@ -173,7 +173,7 @@ class LabelQueue:
         self._returned.add(place)
         self.rows[place]["label"] = None
         self._write({self._pairs[place]})
-        put_label(self.file, self._row_of(place, None))
+        put_label(self.file, self.row_of(place, None))
 
     def fill(self) -> None:
         """Write the labels that stand into the queue, beside those that it has and nobody gave in a file.
@@ -223,7 +223,8 @@ class LabelQueue:
             lines.append(f"{number_of(len(disputed), 'document')} without a majority: ask again with --again.")
         return lines
 
-    def _row_of(self, place: int, grade: float | None) -> dict[str, Any]:
+    def row_of(self, place: int, grade: float | None) -> dict[str, Any]:
+        """Return the row of the person's file for a label."""
         row = self.rows[place]
         document: Mapping[str, Any] = row["document"]
         own = {name: document[name] for name in ("id", "metadata") if name in document}
