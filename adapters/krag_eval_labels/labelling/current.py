@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,8 @@ def current_number(queue: LabelQueue, basis: Basis | None = None) -> Current | N
 
     The labels are first written into the queue. Then a folder of `krag-eval start` says its own number. Anywhere else,
     the documents before the first that is not labelled are a sample with known probabilities. Documents that were
-    skipped, or on which people disagree, are counted both ways: the interval holds whatever their labels would be.
+    skipped, or on which people disagree, are counted both ways, with the least and the largest grade that they may have
+    or that people gave them: the interval holds whatever their labels would be.
 
     Args:
         queue: The queue.
@@ -92,8 +93,7 @@ def _estimated(queue: LabelQueue, basis: Basis) -> Current:
             "The next document of the queue is the first, or the queue was not drawn with known probabilities. "
             "`plan_labels` draws one."
         )
-    largest = max([float(max(GRADES)), *(row["label"] or 0.0 for row in rows)])
-    ends = [_at(rows, basis, grade) for grade in ((0.0, largest) if unsure else (0.0,))]
+    ends = [_at(rows, basis, end) for end in ((min, max) if unsure else (min,))]
     found, other = ends[0], ends[-1]
     pairs = zip(_values(found), _values(other), strict=True)
     estimates = [_both(one, two) for one, two in pairs]
@@ -114,9 +114,13 @@ def _estimated(queue: LabelQueue, basis: Basis) -> Current:
     return Current("\n".join(lines), reached)
 
 
-def _at(rows: list[dict[str, Any]], basis: Basis, grade: float) -> Estimation:
-    """Return the estimate if the documents without a label have this grade."""
-    people = [row if row["label"] is not None else {**row, "label": grade} for row in rows]
+def _at(rows: list[dict[str, Any]], basis: Basis, end: Callable[[Iterable[float]], float]) -> Estimation:
+    """Return the estimate if the documents without a label have the least or the largest grade that they may have."""
+    grades = [float(grade) for grade in GRADES] + [row["label"] for row in rows if row["label"] is not None]
+    people = [
+        row if row["label"] is not None else {**row, "label": end(row.get("votes", {}).values() or grades)}
+        for row in rows
+    ]
     judge: object = basis.judge
     if judge is None:  # one that says nothing: the estimate is that of the sample alone
         judge = [

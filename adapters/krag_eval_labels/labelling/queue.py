@@ -205,7 +205,10 @@ class LabelQueue:
     def labelled_first(self) -> list[dict[str, Any]]:
         """Return the longest beginning of the queue that is labelled, skipped or disputed, with its probabilities."""
         n = next((place for place in range(len(self.rows)) if not self._is_settled(place)), len(self.rows))
-        return [{**row, "label": self.label_at(place)} for place, row in enumerate(first_rows(self.rows, n))]
+        return [
+            {**row, "label": self.label_at(place), "votes": dict(self.votes_at(place))}
+            for place, row in enumerate(first_rows(self.rows, n))
+        ]
 
     def _is_settled(self, place: int) -> bool:
         return self.label_at(place) is not None or place in self._skipped or self.is_disputed(place)

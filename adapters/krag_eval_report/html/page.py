@@ -131,6 +131,16 @@ def script_and_style() -> tuple[str, str]:
     return f'(() => {{\n"use strict";\n{parts}}})();\n', "\n".join(read_template(f"{name}.css") for name in STYLES)
 
 
+def label_script() -> str:
+    """Return the script of the page on which a queue is labelled."""
+    return f'(() => {{\n"use strict";\n{read_template("dom.js")}\n{read_template("label.js")}}})();\n'
+
+
+def label_style() -> str:
+    """Return the style of that page."""
+    return f"{read_template('report.css')}\n{read_template('label.css')}"
+
+
 def read_template(name: str) -> str:
     """Return a template, a script or a style as it is in its file."""
     return (_FOLDER / name).read_text(encoding="utf-8")
