@@ -42,7 +42,7 @@ from krag_eval.toolkit import (
     warn,
 )
 from krag_eval_labels.files import LabelKey, as_label, label_key
-from krag_eval_labels.order import draw_by_turn, uniform_of
+from krag_eval_labels.order import draw_by_turn, first_labelled, uniform_of
 from krag_eval_labels.report import plain
 
 Interval = tuple[float, float]
@@ -210,7 +210,8 @@ def estimate(
             writes it, its rows, an `EvalSet`, or `{query id: {document id: grade}}`. True or a grade above 0 means
             relevant.
         people: Labels of people for a sample, in the same forms; a row also has its `probability`. `write_queue`
-            writes such rows to be filled in.
+            writes such rows to be filled in. If not all rows of a plan are, those before the first without a label are
+            the sample, and their probabilities are those of so small a one.
         metric: `"precision"`, `"dcg"`, or one weight per rank, each of which is multiplied by the gain.
         k: How many ranks count; weights bring their own number.
         gain: `"exponential"` (2^grade - 1) or `"linear"` (the grade), for all but precision.
@@ -241,7 +242,7 @@ def estimate(
     read = reader_of_labelled(id_key, id_map)
     ranked = _Ranked.of(runs, metric, k, precision_denominator, read)
     is_precision = metric == "precision"
-    said, heard = read_labels("judge", judge, read), read_labels("people", people, read)
+    said, heard = read_labels("judge", judge, read), read_labels("people", _first_labelled(people), read)
     known = (
         {}
         if evalset is None
@@ -415,7 +416,7 @@ def _labels_needed(
     few, enough = _FEWEST, int((size > 0).sum())
     while enough - few > 1:
         middle = (few + enough) // 2
-        p = _probabilities(size, middle)
+        p = inclusion_probabilities(size, middle)
         widths = [_planned_width(w, p, moments, further, confidence) / len(ranked.queries) for w in values]
         few, enough = (few, middle) if max(widths) <= width else (middle, enough)
     return enough
@@ -442,7 +443,7 @@ def _planned_width(w: FloatArray, p: FloatArray, moments: FloatArray, further: I
     return float(math.sqrt(variance) * (2 * t + abs(skewness) * (2 * t**2 + 1) / 6))
 
 
-def _probabilities(size: FloatArray, n: int) -> FloatArray:
+def inclusion_probabilities(size: FloatArray, n: int) -> FloatArray:
     """Return probabilities in proportion to size, at most 1, that add up to n."""
     probability = np.zeros(len(size))
     left = size > 0
@@ -510,6 +511,25 @@ def read_labels(name: str, given: object, read: Reader = _AS_THEY_ARE) -> dict[_
                 "Keep one of the two."
             )
     return labels
+
+
+def _first_labelled(people: object) -> object:
+    """Return the labels of people; of a plan that is labelled in part, those of its first rows."""
+    if isinstance(people, (str, os.PathLike)):
+        given = [row for _, row in read_checked(people)]
+    elif isinstance(people, Iterable) and not isinstance(people, (Mapping, EvalSet)):
+        people = given = list(people)
+    else:
+        return people
+    rows = first_labelled(given) if all(isinstance(row, Mapping) for row in given) else None
+    if rows is None:
+        return people
+    if left := sum(row.get("label") is not None for row in given) - len(rows):
+        warn(
+            f"{number_of(left, 'label')} of people come after the first document of the queue that has none, and do not "
+            "count: what was left out may not be like the rest. `krag-eval label` asks for it, or counts it both ways."
+        )
+    return rows
 
 
 def _rows(name: str, given: object) -> Iterator[tuple[str, str, object, object, Any]]:

@@ -83,6 +83,17 @@ def first_rows(rows: Sequence[Mapping[str, Any]], n: int) -> list[dict[str, Any]
     return [{**row, "probability": row["probability"] * n / len(rows)} for row in rows[:n]]
 
 
+def first_labelled(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]] | None:
+    """Return the rows of a plan before the first without a label, with their probabilities; None if all have one.
+
+    None, too, for rows that are of no plan: their order says nothing.
+    """
+    if all(row.get("label") is not None for row in rows) or any(_turn(row) is None for row in rows):
+        return None
+    ordered = in_order(rows)
+    return first_rows(ordered, next(n for n, row in enumerate(ordered) if row.get("label") is None))
+
+
 def _turn(row: Mapping[str, Any]) -> float | None:
     evidence = row.get("evidence")
     if not isinstance(evidence, Mapping) or not as_number(evidence.get("size")):

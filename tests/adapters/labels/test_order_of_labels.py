@@ -94,3 +94,17 @@ def test_a_queue_that_is_cut_has_the_probabilities_of_so_few(tmp_path: Path) -> 
     estimate(runs, judge=judge, people=filled_in(rows, people))
     with pytest.warns(KragEvalWarning, match="stand for"):
         estimate(runs, judge=judge, people=filled_in(plan[:40], people))
+
+
+def test_a_plan_that_is_labelled_in_part_is_the_sample_of_its_first_rows(tmp_path: Path) -> None:
+    runs, judge, people = population()
+    plan = plan_labels(runs, judge=judge, n=120)
+    part = [row if n < 40 else {**row, "label": None} for n, row in enumerate(filled_in(plan, people))]
+    path = tmp_path / "queue.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in part), encoding="utf-8")
+    expected = estimate(runs, judge=judge, people=filled_in(plan_labels(runs, judge=judge, n=40), people))
+    assert estimate(runs, judge=judge, people=path) == expected == estimate(runs, judge=judge, people=iter(part))
+    part[20]["label"] = None
+    with pytest.warns(KragEvalWarning, match="19 labels of people come after the first"):
+        gap = estimate(runs, judge=judge, people=part)
+    assert gap == estimate(runs, judge=judge, people=filled_in(plan_labels(runs, judge=judge, n=20), people))
