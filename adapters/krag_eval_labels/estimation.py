@@ -526,8 +526,8 @@ def _first_labelled(people: object) -> object:
         return people
     if left := sum(row.get("label") is not None for row in given) - len(rows):
         warn(
-            f"{number_of(left, 'label')} of people come after the first document of the queue that has none, and do not "
-            "count: what was left out may not be like the rest. `krag-eval label` asks for it, or counts it both ways."
+            f"{number_of(left, 'label')} of people come after the first document of the queue that has none, and do "
+            "not count: what was left out may not be like the rest. `krag-eval label` counts it both ways."
         )
     return rows
 

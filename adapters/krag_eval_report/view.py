@@ -23,8 +23,7 @@ from krag_eval_report.html.page import (
     digest,
     html_page,
     json_in_script,
-    label_script,
-    label_style,
+    label_page,
     policy,
     read_template,
     script_and_style,
@@ -271,13 +270,7 @@ def view_app(folder: Path, token: str, port: int, labels_of: PutsLabels | None =
             return PlainTextResponse("The folder has no such queue.", 404)
         if request.method == "POST":
             return await sent(request, lambda row: queues.answer(path, row))
-        url, style = f"/{token}/label/{quote(name)}", label_style()
-        script = label_script()
-        its_policy = f"{policy(script, style)}; connect-src http://{request.headers['host']}{url}"
-        text = template_of("label.html.j2").render(
-            name=name, script=script, style=style, policy=its_policy, data=json_in_script({"url": url}),
-            version=__version__,
-        )  # fmt: skip
+        text, its_policy = label_page(name, f"/{token}/label/{quote(name)}", request.headers["host"])
         return HTMLResponse(text, headers=_with(f"{its_policy}; frame-ancestors 'none'"))
 
     routes = [

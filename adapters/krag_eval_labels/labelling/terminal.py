@@ -22,7 +22,8 @@ U  takes the last label back, also one of an earlier session
 N  skips: the passage comes again after all others
 Q  quits. Every label is in the file already; the same command goes on here."""
 _LONGEST = 6000
-_SLOWEST = 120.0  # a longer pause was no labelling
+_SLOWEST, _FASTEST = 120.0, 1.0  # a longer pause was no labelling, and nobody reads faster: it was a script
+_FEWEST = 5
 
 
 class Pace:
@@ -39,10 +40,9 @@ class Pace:
         self._last = now
 
     def __str__(self) -> str:
-        if len(self._seconds) < 5:
+        if len(self._seconds) < _FEWEST or (middle := statistics.median(self._seconds)) < _FASTEST:
             return ""
-        per_hour = 3600 / max(statistics.median(self._seconds), 1e-3)
-        return f", about {round(per_hour, -1 if per_hour < 1000 else -2):,.0f} an hour"
+        return f", about {round(3600 / middle, -1):,.0f} an hour"
 
 
 def label_in_terminal(queue: LabelQueue, number: Callable[[], Current | None], keys: Iterable[str]) -> None:

@@ -20,6 +20,7 @@ from krag_eval._utils.formatting import display_width
 from krag_eval._utils.journal.rows import read_checked
 from krag_eval_labels import estimate, plan_labels, write_queue
 from krag_eval_labels.labelling.queue import LabelQueue
+from krag_eval_labels.labelling.terminal import Pace
 from tests.adapters.labels.test_estimation import Labels, filled_in, population
 from tests.support.command_line import Runner
 
@@ -108,6 +109,17 @@ def test_single_keys_label_in_a_dumb_terminal_with_an_ascii_locale(tmp_path: Pat
         assert process.wait(60) == 0
     os.close(master)
     assert labels_in(tmp_path / "queue.labels-김 민수.jsonl") == [("q1", "a", 2)]
+
+
+def test_the_pace_is_that_of_the_middle_label_without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    pace, said = Pace(), []
+    for seconds in (12, 12, 900, 12, 12, 13):
+        now += seconds
+        pace.labelled()
+        said.append(str(pace))
+    assert said == ["", "", "", "", "", ", about 300 an hour"]
 
 
 @pytest.mark.full
