@@ -90,4 +90,4 @@ if __name__ == "__main__":
         for path in sys.argv[1:3]
     )
     sets = {"RAG25": (human, model), "made up": made_up()}
-    print("\n".join(table(sets, *(map(int, sys.argv[3:4] or [1000])))))
+    print("\n".join(table(sets, int(sys.argv[3]) if sys.argv[3:] else 1000)))

@@ -35,12 +35,13 @@ def test_two_people_label_disagree_are_asked_again_and_a_third_decides(
     command: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_rows(Path("queue.jsonl"), ROWS)
+    said = []
     for who, keys in SAID.items():
         typed(monkeypatch, keys)
-        done = command(f"label queue.jsonl --who {who}")
-        assert (done.code, "Nothing is left to label." in done.out) == (0, True)
-    assert "anna and bob agree on 66.7% of 6 documents" in done.out
-    assert "2 documents without a majority: ask again with --again." in done.out
+        said.append(command(f"label queue.jsonl --who {who}"))
+    assert [(one.code, "Nothing is left to label." in one.out) for one in said] == [(0, True)] * 2
+    assert "anna and bob agree on 66.7% of 6 documents" in said[1].out
+    assert "2 documents without a majority: ask again with --again." in said[1].out
     assert [label for _, _, label in labels_in(path)] == [2, None, 1, None, 0, 0]
     votes = [row.get("votes") for _, row in read_checked(path)]
     assert votes[1] == {"anna": 0, "bob": 1}

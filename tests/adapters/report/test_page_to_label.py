@@ -194,7 +194,7 @@ def test_what_no_page_sends_is_refused(folder: Path) -> None:
     (folder / "queue.labels.jsonl").write_text("", encoding="utf-8")
     with serving(folder) as served:
         assert asked(served, {"who": None, "key": None}) == 200
-        for body in (
+        bodies: tuple[Any, ...] = (
             {"who": "../x", "key": None},
             {"who": 3, "key": None},
             {"key": "1", "place": 60},
@@ -202,7 +202,8 @@ def test_what_no_page_sends_is_refused(folder: Path) -> None:
             {"key": "1"},
             {"key": "7", "place": 0},
             [],
-        ):
+        )
+        for body in bodies:
             assert asked(served, body) == 422, body
         assert [
             served.ask(f"label/{name}").status for name in ("none.jsonl", "runs/one.jsonl", "queue.labels.jsonl")
