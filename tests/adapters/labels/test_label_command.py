@@ -242,3 +242,26 @@ def test_what_cannot_be_labelled_is_refused(command: Runner, line: str, said: st
     write_rows(Path("run.jsonl"), [{"query_id": "q1", "retrieved": [{"id": "a"}]}])
     done = command(line)
     assert (done.code, said in done.err) == (2, True), done.err
+
+
+def test_in_a_folder_of_start_the_log_has_its_number_beside_the_queue(
+    command: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("krag_eval_labels.start", reason="need krag-eval start")
+    rows = [
+        {
+            "question": f"question {n} about {n}",
+            "retrieved": [{"id": f"d{n}-{d}", "text": f"{n} {d}"} for d in range(5)],
+        }
+        for n in range(30)
+    ]
+    write_rows(Path("log.jsonl"), rows)
+    assert command("start log.jsonl --out eval").code == 0
+    asked = [row for _, row in read_checked("eval/queue.jsonl")]
+    typed(monkeypatch, "".join("20"[n % 2] for n in range(len(asked))))
+    done = command("label eval --who anna")
+    assert [row["query_id"] for _, row in read_checked("eval/queue.labels-anna.jsonl")] == [
+        row["query_id"] for row in asked
+    ]  # start orders its queue itself, question by question
+    assert done.out.count("questions in full") == len(asked) // 20 + (len(asked) % 20 > 0)
+    assert command("start eval").code == 0
