@@ -16,13 +16,16 @@ from pathlib import Path
 
 from markdown import markdown
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, Route, sync_playwright
 
 from examples import tenants
-from krag_eval import EvalSet, Policy, Run, RunRow, check_gate, evaluate_ids
+from krag_eval import EvalSet, Policy, Run, RunRow, check_gate, evaluate_ids, write_run
 from krag_eval.report import build_report, write_report
 from krag_eval_chunkers.demo_data import load_collection, load_rules_collection
 from krag_eval_chunkers.local import build_retrievers
+from krag_eval_labels import plan_labels, write_queue
+from krag_eval_labels.labelling.page import QueuesOnPages
+from krag_eval_report.html.page import label_page
 
 IMAGES = Path(__file__).resolve().parent / "img"
 DEPTH = 10
@@ -111,6 +114,9 @@ def main(folder: Path) -> None:
             for scheme in ("light", "dark"):
                 with _opened(browser, view, scheme, Path(reports)) as page:
                     _save(page.screenshot(), folder / f"report-{view.name}-{scheme}.png")
+        for scheme in ("light", "dark"):
+            with _labelling(browser, scheme, Path(reports)) as page:
+                _save(page.screenshot(), folder / f"report-label-page-{scheme}.png")
         browser.close()
 
 
@@ -136,6 +142,39 @@ def _opened(browser: Browser, view: View, scheme: str, reports: Path) -> Iterato
     if view.act is not None:
         view.act(page)
     page.wait_for_timeout(300)
+    yield page
+    context.close()
+
+
+@contextmanager
+def _labelling(browser: Browser, scheme: str, folder: Path) -> Iterator[Page]:
+    """Show the page for labels after 20 of them, with a server that is in this process."""
+    documents, questions = load_collection()
+    found = build_retrievers(documents)["bm25 words"]([question["question"] for question in questions], 5)
+    pairs = zip(questions, found, strict=True)
+    run = Run.of("bm25", [RunRow.from_dict({"query_id": one["id"], "retrieved": row}) for one, row in pairs])
+    path = folder / scheme / "queue.jsonl"
+    (path.parent / "runs").mkdir(parents=True)
+    write_run(run, path.parent / "runs" / "bm25.jsonl")
+    nobody = {query: {document.id: 0 for document in row.ranking} for query, row in run.rows.items()}
+    texts = EvalSet([{"id": one["id"], "question": one["question"], "gold": []} for one in questions])
+    write_queue(plan_labels(run, judge=nobody, n=120, k=5, evalset=texts), path)
+    served, page_text = QueuesOnPages(), label_page(path.name, "/label/queue.jsonl", "localhost")[0]
+
+    def answer(route: Route) -> None:
+        if route.request.method == "POST":
+            route.fulfill(json=served.answer(path, route.request.post_data_json))
+        else:
+            route.fulfill(body=page_text, content_type="text/html; charset=utf-8")
+
+    context = browser.new_context(viewport={"width": 1000, "height": 700}, color_scheme=scheme)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.route("**/*", answer)
+    page.goto("http://localhost/label/queue.jsonl")
+    for number in range(21):
+        page.wait_for_selector(f"#krag-pair[data-place='{number}']")
+        page.keyboard.press("012"[number % 3])
+    page.wait_for_selector("#krag-pair[data-place='21']")
     yield page
     context.close()
 

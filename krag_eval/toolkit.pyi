@@ -289,3 +289,6 @@ from .tables.model import seconds_cell as seconds_cell
 from .tables.model import share_cell as share_cell
 from .tables.model import text_cell as text_cell
 from .tables.model import value_cell as value_cell
+from .tables.sheets import BYTE_ORDER_MARK as BYTE_ORDER_MARK
+from .tables.sheets import csv_line as csv_line
+from .tables.sheets import neutralise as neutralise

@@ -43,6 +43,7 @@ from krag_eval.toolkit import (
     warn,
 )
 from krag_eval_labels.files import LabelKey, as_label, label_key
+from krag_eval_labels.order import draw_by_turn, first_labelled, uniform_of
 from krag_eval_labels.report import plain
 
 Interval = tuple[float, float]
@@ -112,7 +113,11 @@ class Agreement:
     n_queries: int
 
     def __str__(self) -> str:
-        parts = [f"people and the judge agree on {self.share:.1%} of {number_of(self.n, 'document')}"]
+        return self.between("people and the judge")
+
+    def between(self, whom: str) -> str:
+        """Return it as text, of two whom this names."""
+        parts = [f"{whom} agree on {self.share:.1%} of {number_of(self.n, 'document')}"]
         for name, value, at in (
             ("Cohen's kappa", self.kappa, self.kappa_interval),
             ("Krippendorff's alpha", self.alpha, self.alpha_interval),
@@ -206,7 +211,8 @@ def estimate(
             writes it, its rows, an `EvalSet`, or `{query id: {document id: grade}}`. True or a grade above 0 means
             relevant.
         people: Labels of people for a sample, in the same forms; a row also has its `probability`. `write_queue`
-            writes such rows to be filled in.
+            writes such rows to be filled in. If not all rows of a plan are, those before the first without a label are
+            the sample, and their probabilities are those of so small a one.
         metric: `"precision"`, `"dcg"`, or one weight per rank, each of which is multiplied by the gain.
         k: How many ranks count; weights bring their own number.
         gain: `"exponential"` (2^grade - 1) or `"linear"` (the grade), for all but precision.
@@ -237,7 +243,7 @@ def estimate(
     read = reader_of_labelled(id_key, id_map)
     ranked = _Ranked.of(runs, metric, k, precision_denominator, read)
     is_precision = metric == "precision"
-    said, heard = read_labels("judge", judge, read), read_labels("people", people, read)
+    said, heard = read_labels("judge", judge, read), read_labels("people", _first_labelled(people), read)
     known = (
         {}
         if evalset is None
@@ -292,12 +298,14 @@ def plan_labels(
     id_map: IdMap = None,
     seed: int = 0,
 ) -> list[dict[str, Any]]:
-    """Draw the documents that people should label next, those that shrink the interval of `estimate` most first.
+    """Draw the documents that people should label next, with those that shrink the interval of `estimate` most first.
 
     A document is drawn with a probability that is proportional to what its label adds to the variance: its weight in
     the difference of the systems (or in the value of a single one), times how unsure the judge's label leaves what
-    people will say, as far as the set has grades to tell. Label all of them, or draw fewer: the rows carry their
-    probabilities.
+    people will say, as far as the set has grades to tell. The rows carry their probabilities. They come in a random
+    order in which those that matter most tend to be first, and any number of first rows is a valid sample of its own:
+    `krag-eval label` works out its probabilities, and so does `write_queue` with a `limit`. The same seed draws much of
+    the same documents for other systems.
 
     Args:
         runs: As for `estimate`.
@@ -324,7 +332,7 @@ def plan_labels(
         InvalidInputError: As for `estimate`.
 
     Source: probability proportional to the residual's standard deviation is optimal (Särndal, Swensson & Wretman 1992,
-    12.2); systematic sampling from a random order draws exactly n (ibid., 3.6.2).
+    12.2); the draw is that of `krag_eval_labels.order.draw_by_turn`.
     """
     if (n is None) == (width is None):
         raise InvalidInputError("Give either `n`, how many documents, or `width`, how wide the interval may be.")
@@ -352,16 +360,17 @@ def plan_labels(
         of_pilot = np.array([_gain(labelled[ranked.pairs[i]].grade, gain, is_precision) for i in places.tolist()])
         most = check_number("width", width, "Give one such as 0.1.", above=0)
         n = _labels_needed(ranked, f, size, places, of_pilot, most, confidence)
-    drawn, probability = draw_by_size(size, min(check_count("n", n), int((~is_known).sum())), seed)
+    drawn, probability, turn = draw_by_turn(size, check_count("n", n), uniform_of(ranked.pairs, seed))
     questions = {} if evalset is None else dict(zip(as_evalset(evalset).ids, as_evalset(evalset).texts, strict=True))
     rows = []
-    for place in drawn[np.argsort(-size[drawn], kind="stable")].tolist():
+    for place in drawn.tolist():
         query_id = ranked.queries[int(ranked.query[place])]
         known_label = labelled.get(ranked.pairs[place])
         label = None if known_label is None else known_label.grade
         row: dict[str, Any] = {"label": label, "query_id": query_id, "question": questions.get(query_id)}
         row |= {"document": plain(ranked.documents[place]), "probability": float(probability[place])}
-        rows.append(row | {"evidence": {"judge": said[ranked.pairs[place]].grade, "size": float(size[place])}})
+        evidence = {"judge": said[ranked.pairs[place]].grade, "size": float(size[place]), "turn": float(turn[place])}
+        rows.append(row | {"evidence": evidence})
     return rows
 
 
@@ -435,16 +444,6 @@ def _planned_width(w: FloatArray, p: FloatArray, moments: FloatArray, further: I
     return float(math.sqrt(variance) * (2 * t + abs(skewness) * (2 * t**2 + 1) / 6))
 
 
-def draw_by_size(size: FloatArray, n: int, seed: int) -> tuple[IntArray, FloatArray]:
-    """Draw n places with probabilities in proportion to size, at most 1."""
-    probability = inclusion_probabilities(size, n)
-    random = np.random.Generator(np.random.PCG64(seed))
-    order = random.permutation(np.flatnonzero(probability))
-    ends = np.cumsum(probability[order])
-    steps = np.floor(ends + random.random() + 1e-9)
-    return order[np.diff(np.append(0, steps)) > 0], probability
-
-
 def inclusion_probabilities(size: FloatArray, n: int) -> FloatArray:
     """Return probabilities in proportion to size, at most 1, that add up to n."""
     probability = np.zeros(len(size))
@@ -513,6 +512,25 @@ def read_labels(name: str, given: object, read: Reader = _AS_THEY_ARE) -> dict[_
                 "Keep one of the two."
             )
     return labels
+
+
+def _first_labelled(people: object) -> object:
+    """Return the labels of people; of a plan that is labelled in part, those of its first rows."""
+    if isinstance(people, (str, os.PathLike)):
+        given = [row for _, row in read_checked(people)]
+    elif isinstance(people, Iterable) and not isinstance(people, (Mapping, EvalSet)):
+        people = given = list(people)
+    else:
+        return people
+    rows = first_labelled(given) if all(isinstance(row, Mapping) for row in given) else None
+    if rows is None:
+        return people
+    if left := sum(row.get("label") is not None for row in given) - len(rows):
+        warn(
+            f"{number_of(left, 'label')} of people come after the first document of the queue that has none, and do "
+            "not count: what was left out may not be like the rest. `krag-eval label` counts it both ways."
+        )
+    return rows
 
 
 def _rows(name: str, given: object) -> Iterator[tuple[str, str, object, object, Any]]:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ from krag_eval.toolkit import (
     with_checksum,
     write_atomically,
 )
+from krag_eval_labels.order import first_rows
 from krag_eval_labels.report import DoctorReport
 
 
@@ -55,7 +56,8 @@ def write_queue(
     Args:
         report: What `audit_labels` or `plan_labels` returned.
         path: The file.
-        limit: How many pairs at most; all by default.
+        limit: How many pairs at most; all by default. The first rows of a plan get the probabilities of so small a
+            sample.
         force: Replace a file that is there, with any labels in it.
 
     Returns:
@@ -72,7 +74,7 @@ def write_queue(
             Argument("force", True),
             ".",
         )
-    rows = report[:limit] if isinstance(report, list) else [*report.queue_rows(limit)]
+    rows = first_rows(report, limit or len(report)) if isinstance(report, list) else [*report.queue_rows(limit)]
     write_atomically(path, (dump_json(row, f"the row of {row['query_id']!r:.60}") + "\n" for row in rows))
     return len(rows)
 
@@ -137,12 +139,31 @@ def put_label(path: Path, row: Mapping[str, Any]) -> int:
     Raises:
         InvalidInputError: The row is no label, or the file cannot be read, written or locked.
     """
-    label = _read("The label", row, _id_key_of(row))
-    with _locked(path):
-        rows = [old for _, old in read_checked(path) if pair_of(old) != pair_of(row)] if path.exists() else []
-        rows += [dict(row)] if label.note or label.keeps_grade or label.grade is not None else []
-        write_atomically(path, (with_checksum(one, "a label") for one in rows))
-    return len(rows)
+    return put_labels(path, [row])
+
+
+def put_labels(path: Path, rows: Sequence[Mapping[str, Any]]) -> int:
+    """Add several rows to a file of labels at once, as `put_label` adds one."""
+    labels = [_read("The label", row, _id_key_of(row)) for row in rows]
+    new = {pair_of(row) for row in rows}
+    with locked(path):
+        kept = [old for _, old in read_checked(path) if pair_of(old) not in new] if path.exists() else []
+        kept += [
+            dict(row)
+            for row, label in zip(rows, labels, strict=True)
+            if label.note or label.keeps_grade or label.grade is not None
+        ]
+        write_atomically(path, (with_checksum(one, "a label") for one in kept))
+    return len(kept)
+
+
+def check_row(place: str, row: Mapping[str, Any]) -> None:
+    """Refuse what is no row of a queue or of a file of labels; the message begins with the place.
+
+    Raises:
+        InvalidInputError: It is none.
+    """
+    _read(place, row, _id_key_of(row))
 
 
 def _id_key_of(row: Mapping[str, Any]) -> IdKey | None:
@@ -167,7 +188,12 @@ def pairs_in(path: Path) -> set[str]:
 
 
 @contextlib.contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes from writing a file meanwhile, by a hidden file beside it.
+
+    Raises:
+        InvalidInputError: Another process keeps it, or the folder cannot be written.
+    """
     guard = path.with_name(f".{path.name}.lock")
     try:
         file = guard.open("ab")

@@ -11,10 +11,11 @@ import hmac
 import html
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from urllib.parse import quote
 
 from krag_eval import InvalidInputError, KragEvalError, __version__, build_report, read_evalset, read_run
 from krag_eval.toolkit import LABELS, Source, detect, load, needing, parse_json, read_checked
@@ -22,6 +23,7 @@ from krag_eval_report.html.page import (
     digest,
     html_page,
     json_in_script,
+    label_page,
     policy,
     read_template,
     script_and_style,
@@ -83,8 +85,8 @@ class Folder:
         return {path.relative_to(self.path).as_posix(): path for path in newest}
 
     def listed(self) -> dict[str, list[Found]]:
-        """Return the reports, the runs, the evaluation sets and the labels."""
-        listed: dict[str, list[Found]] = {"reports": [], "runs": [], "sets": [], "labels": []}
+        """Return the reports, the runs, the evaluation sets, the queues to label and the labels."""
+        listed: dict[str, list[Found]] = {"reports": [], "runs": [], "sets": [], "queues": [], "labels": []}
         for name, path in self.files().items():
             date = f"{datetime.fromtimestamp(path.stat().st_mtime).astimezone():%Y-%m-%d %H:%M}"
             if path.suffix == ".html" and (head := _head_of(path)):
@@ -93,6 +95,7 @@ class Folder:
                 listed["labels"].append(Found(name, date))
             elif path.suffix in (".jsonl", ".parquet"):
                 kinds = _kinds(path, path.stat().st_mtime_ns)
+                listed["queues"] += [Found(name, date)] if "queue" in kinds else []
                 listed["runs"] += [Found(name, date)] if "run" in kinds else []
                 listed["sets"] += [Found(name, date)] if "evalset" in kinds else []
         return listed
@@ -112,6 +115,8 @@ def _said(pattern: re.Pattern[str], head: str) -> str:
 
 @functools.lru_cache(maxsize=10_000)
 def _kinds(path: Path, _changed: int) -> tuple[str, ...]:
+    if path.suffix == ".jsonl" and load(LABELS, "is_queue")(path):
+        return ("queue",)
     try:
         return detect(Source(path))[1]
     except KragEvalError:
@@ -189,6 +194,7 @@ def view_app(folder: Path, token: str, port: int, labels_of: PutsLabels | None =
         from starlette.routing import Mount, Route
 
     served, building, files_of_labels = Folder(folder), threading.Lock(), labels_of or load(LABELS, "files")()
+    queues = load(LABELS, "page")()
 
     def index(_: Request) -> Response:
         style = script_and_style()[1]
@@ -234,7 +240,8 @@ def view_app(folder: Path, token: str, port: int, labels_of: PutsLabels | None =
         page = page.replace(_DATA, f'<script>{sender}</script>\n{_DATA}served">{data}</script>\n{_DATA}', 1)
         return HTMLResponse(page, headers=_with(f"{allowed}; frame-ancestors 'none'"))
 
-    async def labels(request: Request) -> Response:
+    async def sent(request: Request, put: Callable[[Mapping[str, Any]], object]) -> Response:
+        """Do something with the object that a page sends, and answer with what comes of it."""
         body = bytearray()
         async for chunk in request.stream():
             body += chunk
@@ -242,22 +249,36 @@ def view_app(folder: Path, token: str, port: int, labels_of: PutsLabels | None =
                 return PlainTextResponse("The body is too large.", 413)
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return PlainTextResponse("A label is sent as application/json.", 415)
-        if not re.fullmatch("[0-9a-f]{16}", name := request.path_params["name"]):
-            return PlainTextResponse("There is no such file of labels.", 404)
         try:
             row = parse_json(body.decode("utf-8"))
             if not isinstance(row, Mapping):
                 raise InvalidInputError("A label is a JSON object.")
-            n_rows = await run_in_threadpool(files_of_labels.put, served.path / f"labels-{name}.jsonl", row)
+            return JSONResponse(await run_in_threadpool(put, row))
         except (ValueError, KragEvalError) as error:
             return PlainTextResponse(str(error), 422)
-        return JSONResponse({"labels": n_rows})
+
+    async def labels(request: Request) -> Response:
+        if not re.fullmatch("[0-9a-f]{16}", name := request.path_params["name"]):
+            return PlainTextResponse("There is no such file of labels.", 404)
+        path = served.path / f"labels-{name}.jsonl"
+        return await sent(request, lambda row: {"labels": files_of_labels.put(path, row)})
+
+    async def queue(request: Request) -> Response:
+        name = request.path_params["path"]
+        path = served.files().get(name)
+        if path is None or "queue" not in _kinds(path, path.stat().st_mtime_ns):
+            return PlainTextResponse("The folder has no such queue.", 404)
+        if request.method == "POST":
+            return await sent(request, lambda row: queues.answer(path, row))
+        text, its_policy = label_page(name, f"/{token}/label/{quote(name)}", request.headers["host"])
+        return HTMLResponse(text, headers=_with(f"{its_policy}; frame-ancestors 'none'"))
 
     routes = [
         Route("/", index),
         Route("/report/{path:path}", report),
         Route("/run", run),
         Route("/labels/{name}", labels, methods=["POST"]),
+        Route("/label/{path:path}", queue, methods=["GET", "POST"]),
     ]
     return _Guard(Starlette(routes=[Mount(f"/{token}", routes=routes)]), token, port)
 

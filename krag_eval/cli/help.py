@@ -23,6 +23,7 @@ _GROUPS = {
     "Statistics": "baseline by margin probability known confidence intervals n_bootstrap n_randomisation seed",
     "Calls": "concurrency timeout retries max_error_rate most_prompts workers",
     "Reruns": "resume fresh retry_errors journal journals",
+    "Other programs": "export suggest import_from",
     "Input files": "from_format kind columns encoding sheet queries max_bad_rows allow_repeated_ids",
     "Output": "out output to_format format json_out per_query markdown_out plots title force show queue "
     "failed worst output_format examples keep names",

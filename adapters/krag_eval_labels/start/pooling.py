@@ -10,7 +10,7 @@ import numpy as np
 
 from krag_eval import Document, MissingDependencyError, as_document
 from krag_eval.toolkit import FloatArray, IntArray, load
-from krag_eval_labels.estimation import draw_by_size
+from krag_eval_labels.estimation import inclusion_probabilities
 from krag_eval_labels.report import plain
 
 
@@ -24,8 +24,12 @@ def draw_outside(n: int, most: int, seed: int) -> tuple[IntArray, FloatArray]:
     """
     if not n:
         return np.zeros(0, dtype=np.int64), np.zeros(0)
-    drawn, p = draw_by_size(1 / np.sqrt(np.arange(10, n + 10)), min(most, n), seed)
-    return drawn, p[drawn]
+    probability = inclusion_probabilities(1 / np.sqrt(np.arange(10, n + 10)), min(most, n))
+    random = np.random.Generator(np.random.PCG64(seed))
+    order = random.permutation(n)
+    steps = np.floor(np.cumsum(probability[order]) + random.random() + 1e-9)
+    drawn = order[np.diff(np.append(0, steps)) > 0]  # of systematic sampling: always as many
+    return drawn, probability[drawn]
 
 
 def second_retriever(documents: Mapping[str, Document], depth: int) -> Callable[[str], list[str]] | str:

@@ -23,7 +23,7 @@ def view(
     Only this machine can reach the pages, and only with the address that is printed. Ctrl+C ends it.
 
     Parameters:
-        folder: Reports that krag-eval wrote, runs and evaluation sets; also in the folders in it.
+        folder: Reports that krag-eval wrote, runs, evaluation sets and queues to label; also in the folders in it.
         port: The port on 127.0.0.1; 0 chooses a free one.
         no_browser: Print the address without opening a browser.
     """
@@ -32,7 +32,7 @@ def view(
     if not 0 <= port <= 65_535:
         refuse("port", "a number from 0 to 65535", port)
     found = Folder(folder).listed()
-    if not found["reports"] and not found["runs"]:
+    if not found["reports"] and not found["runs"] and not found["queues"]:
         raise InvalidInputError(
             f"{folder}: has no report and no run. Name a folder with reports (.html) or runs (.jsonl, .parquet)."
         )

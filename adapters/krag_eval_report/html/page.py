@@ -131,6 +131,24 @@ def script_and_style() -> tuple[str, str]:
     return f'(() => {{\n"use strict";\n{parts}}})();\n', "\n".join(read_template(f"{name}.css") for name in STYLES)
 
 
+def label_page(name: str, url: str, host: str) -> tuple[str, str]:
+    """Return the page on which a queue is labelled, and its Content-Security-Policy.
+
+    Args:
+        name: What the queue is called.
+        url: Where the page sends its keys, as a path.
+        host: Where that is.
+    """
+    script = f'(() => {{\n"use strict";\n{read_template("dom.js")}\n{read_template("label.js")}}})();\n'
+    style = f"{read_template('report.css')}\n{read_template('label.css')}"
+    its_policy = f"{policy(script, style)}; connect-src http://{host}{url}"
+    data = json_in_script({"url": url})
+    page = template_of("label.html.j2").render(
+        name=name, script=script, style=style, policy=its_policy, data=data, version=__version__
+    )
+    return page, its_policy
+
+
 def read_template(name: str) -> str:
     """Return a template, a script or a style as it is in its file."""
     return (_FOLDER / name).read_text(encoding="utf-8")

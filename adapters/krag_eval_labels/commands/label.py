@@ -1,0 +1,105 @@
+"""`krag-eval label`: label a queue in the terminal, or take its labels to another program and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from krag_eval import InvalidInputError
+from krag_eval.toolkit import (
+    RunFileOptions,
+    check_free,
+    check_number,
+    console,
+    notes,
+    number_of,
+    read_runs,
+    stopping,
+)
+from krag_eval_labels.labelling.current import Basis, Current, current_number
+from krag_eval_labels.labelling.exchange import export_queue, import_labels
+from krag_eval_labels.labelling.platforms import LABEL_STUDIO_CONFIG
+from krag_eval_labels.labelling.queue import LabelQueue
+from krag_eval_labels.labelling.terminal import label_in_terminal, read_keys
+
+
+def label(
+    at: Path,
+    runs: list[Path] | None = None,
+    *,
+    who: str | None = None,
+    again: bool = False,
+    export: Path | None = None,
+    suggest: bool = False,
+    import_from: Path | None = None,
+    force: bool = False,
+    judge: Path | None = None,
+    known: Path | None = None,
+    metric: str = "precision",
+    k: int = 10,
+    width: float | None = None,
+    id_key: str | None = None,
+    files: RunFileOptions,
+) -> None:
+    """Label the documents of a queue by single keys: 0, 1, 2, U undo, N skip, Q quit.
+
+    Every label is written to a file beside the queue before the next document is shown, and the same command resumes.
+
+    Parameters:
+        at (QUEUE): A queue (JSONL), or a folder with queue.jsonl.
+        runs (RUN...): Retrieval results that the labels are about: their current value is shown after every 20 labels.
+        who: Your name, if several people label the same queue.
+        again: Ask again for documents on which people disagree.
+        export: Write the queue for another program, by the name of the file: labels.csv, labels.xlsx, argilla.json,
+            label-studio.json or langfuse.json.
+        suggest: Show the model's labels in the exported file. People then tend to agree with them.
+        import_from (--import): Take over the labels of a file that was exported and filled in, or of an export of these
+            programs.
+        judge: A model's labels of all documents of the runs, JSONL, as in estimate.
+        known: An evaluation set whose grades count too, if the queue was drawn without the documents that it grades.
+        metric: precision or dcg.
+        k (--k -k): How many ranks count.
+        width: Say when the interval for these questions is at most this wide.
+    """
+    opened = LabelQueue(at, who, again=again)
+    if export is not None or import_from is not None:
+        _exchange(opened, export, import_from, who, suggest=suggest, force=force)
+        return
+    if width is not None:
+        check_number("width", width, "Give one such as 0.1.", above=0)
+    if runs is None and (judge is not None or known is not None or width is not None):
+        raise InvalidInputError("`--judge`, `--known` and `--width` belong to runs. Name the runs after the queue.")
+    basis = None
+    if runs:
+        questions = None if known is None else files.evalset(known, id_key=id_key)
+        basis = Basis(
+            runs=read_runs(runs, questions, files, id_key=id_key),
+            judge=judge,
+            known=questions,
+            metric=metric,
+            k=k,
+            width=width,
+            id_key=id_key,
+        )
+
+    def number() -> Current | None:
+        return current_number(opened, basis)
+
+    with stopping(lambda: f"Stopped. Every label is in {opened.file}."):
+        label_in_terminal(opened, number, read_keys())
+    console().print()
+    notes().print(f"Labels: {opened.file}, and those that stand in {opened.path}.", soft_wrap=True)
+
+
+def _exchange(
+    queue: LabelQueue, out: Path | None, source: Path | None, who: str | None, *, suggest: bool, force: bool
+) -> None:
+    if source is not None:
+        console().print(str(import_labels(queue, source, who)), soft_wrap=True)
+        for line in queue.agreements():
+            console().print(line, soft_wrap=True)
+    if out is not None:
+        check_free(out, force, [queue.path, *queue.files()])
+        n = export_queue(queue, out, suggest=suggest)
+        notes().print(f"{out}: {number_of(n, 'document')} to label.", soft_wrap=True)
+        if "studio" in out.name.lower():
+            console().print(LABEL_STUDIO_CONFIG, soft_wrap=True)

@@ -1,0 +1,1 @@
+"""Label a queue: in the terminal, on a page, in a spreadsheet or in another program, alone or with others."""

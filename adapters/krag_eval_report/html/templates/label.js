@@ -1,0 +1,77 @@
+// One document of a queue after the other. A key is sent, and the next document is shown when the label is written.
+
+const { url } = JSON.parse(document.getElementById("krag-data-label").textContent);
+const asked = new URLSearchParams(location.search);
+const who = asked.get("who") ?? "";
+const LABEL_KEYS = [["0", "not relevant"], ["1", "relevant"], ["2", "answers it fully"], ["u", "undo"], ["n", "skip"]];
+const PAUSE = 120;
+const FASTEST = 1; // nobody reads faster: it is a script
+const seconds = [];
+let state = null;
+let isBusy = true;
+let since = null;
+
+async function press(key) {
+  if (isBusy && key !== null) return;
+  isBusy = true;
+  try {
+    const body = { who: who || null, again: asked.has("again"), key, place: state?.place ?? null };
+    const answer = await fetch(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+    if (!answer.ok) throw new Error(await answer.text());
+    state = await answer.json();
+    note(key);
+    show();
+    byId("fault").textContent = "";
+  } catch (error) {
+    byId("fault").textContent = `Not written: ${error.message}. What was written before is safe. Press the key again, or start krag-eval view again.`;
+  }
+  isBusy = false;
+}
+
+// How long a label took, without pauses.
+function note(key) {
+  const now = performance.now() / 1000;
+  if ("012".includes(key ?? "x") && since !== null && now - since < PAUSE) seconds.push(now - since);
+  since = now;
+}
+
+function pace() {
+  const middle = [...seconds].sort((a, b) => a - b)[Math.floor(seconds.length / 2)];
+  if (seconds.length < 5 || middle < FASTEST) return "";
+  return `, about ${counted(Math.round(360 / middle) * 10)} an hour`;
+}
+
+function show() {
+  const pair = byId("pair");
+  const isOver = state.place === null;
+  byId("progress").textContent = `${counted(Math.min(state.done + 1, state.total))} of ${counted(state.total)}${pace()}`;
+  byId("file").textContent = state.file;
+  if (isOver) pair.replaceChildren(make("h2", {}, `${counted(state.done)} of ${counted(state.total)} labelled. Nothing is left.`), ...state.people.map((line) => make("p", {}, isolated(line))));
+  else {
+    const text = state.text === null ? make("p", { class: "quiet" }, "No text: label by the id.") : prose("div", { class: "passage", tabindex: "0" }, state.text);
+    const id = state.id === null ? null : make("p", { class: "id quiet" }, isolated(state.id));
+    pair.replaceChildren(...[prose("h2", {}, state.question), text, id].filter((part) => part !== null));
+  }
+  pair.dataset.place = String(state.place);
+  for (const one of byId("keys").children) one.disabled = isOver && one.dataset.key !== "u";
+  byId("number").textContent = state.number?.text ?? "";
+  byId("number").classList.toggle("reached", Boolean(state.number?.reached));
+}
+
+byId("keys").append(...LABEL_KEYS.map(([key, label]) => {
+  const made = button(label, () => press(key), { "data-key": key });
+  made.prepend(make("kbd", {}, key.toUpperCase()), " ");
+  return made;
+}));
+byId("who").value = who;
+byId("who").addEventListener("change", ({ target }) => {
+  location.search = target.value ? `?who=${encodeURIComponent(target.value)}` : "";
+});
+addEventListener("keydown", (event) => {
+  const key = event.key.toLowerCase();
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.target.matches?.("input")) return;
+  if (!LABEL_KEYS.some(([known]) => known === key)) return;
+  event.preventDefault();
+  press(key);
+});
+press(null);
