@@ -22,11 +22,11 @@ from krag_eval import read_evalset
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval_labels.estimation import (
     Estimate,
+    _draw,
     _gain,
     _labels_needed,
     _Ranked,
     _Sample,
-    draw_by_size,
     read_labels,
     reader_of_labelled,
 )
@@ -155,7 +155,7 @@ def _estimates(
 ) -> list[Estimate]:
     f, y = _gains(topics.judge, metric)[places], _gains(topics.people, metric)[places]
     size = topics.sizes[metric][places] if way == "guided" else np.ones(len(places))
-    drawn, p = draw_by_size(size, n, draw)
+    drawn, p = _draw(size, n, draw)
     sample = _Sample(query, topics.n, f, drawn, y[drawn], p[drawn])
     return [sample.estimate("", w[places], 0.95) for w in _weights(topics, metric)]
 
@@ -177,7 +177,7 @@ def planned_table(populations: list[Topics], draws: int) -> Iterator[str]:
                 # A width that half of the documents have, so that neither all nor few of them are needed.
                 goal = np.mean([_width(query, topics.n, f, y, weights, size, half, 10_000 + i) for i in range(50)])
                 for draw in range(draws):
-                    pilot, _ = draw_by_size(size, 60, 20_000 + draw)
+                    pilot, _ = _draw(size, 60, 20_000 + draw)
                     planned.append(_labels_needed(ranked, f, size, pilot, y[pilot], float(goal), 0.95))
                     reached.append(_width(query, topics.n, f, y, weights, size, planned[-1], draw))
                 row = f"{goal:.3f} | {np.mean(planned):.0f} | {np.mean(reached):.3f} | {np.mean(reached) / goal:.2f}"
@@ -194,7 +194,7 @@ def _width(
     n: int,
     seed: int,
 ) -> float:
-    drawn, p = draw_by_size(size, min(n, len(size)), seed)
+    drawn, p = _draw(size, min(n, len(size)), seed)
     sample = _Sample(query, n_queries, f, drawn, y[drawn], p[drawn])
     low, high = sample.estimate("", weights[-1] - (weights[0] if len(weights) > 1 else 0), 0.95).sampling_interval
     return high - low

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from krag_eval import read_evalset
-from krag_eval_labels.estimation import _gain, _Ranked, _Sample, draw_by_size, read_labels, reader_of_labelled
+from krag_eval_labels.estimation import _draw, _gain, _Ranked, _Sample, read_labels, reader_of_labelled
 
 _NOISE = (3.0, 6.0)
 _K = 20
@@ -45,7 +45,7 @@ def simulate_labels(human: Path, judge: Path, draws: int = 2000, seed: int = 7) 
             for way, size in (("uniform", np.ones(len(f))), ("guided", ranked.sizes())):
                 held, errors, centred, plain = 0, [], [], []
                 for draw in range(draws):
-                    places, p = draw_by_size(size, n, draw)
+                    places, p = _draw(size, n, draw)
                     sample = _Sample(ranked.query, n_queries, f, places, y[places], p[places])
                     row = sample.estimate("", weights, 0.95)
                     held += row.sampling_interval[0] <= truth <= row.sampling_interval[1]
@@ -62,7 +62,7 @@ def simulate_labels(human: Path, judge: Path, draws: int = 2000, seed: int = 7) 
 
 
 def _uniform(n_all: int, n: int, seed: int, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    places, p = draw_by_size(np.ones(n_all), n, seed + 1_000_000)
+    places, p = _draw(np.ones(n_all), n, seed + 1_000_000)
     return places, y[places], p[places]
 
 

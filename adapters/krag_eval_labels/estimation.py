@@ -351,7 +351,7 @@ def plan_labels(
         of_pilot = np.array([_gain(labelled[ranked.pairs[i]].grade, gain, is_precision) for i in places.tolist()])
         most = check_number("width", width, "Give one such as 0.1.", above=0)
         n = _labels_needed(ranked, f, size, places, of_pilot, most, confidence)
-    drawn, probability = draw_by_size(size, min(check_count("n", n), int((~is_known).sum())), seed)
+    drawn, probability = _draw(size, min(check_count("n", n), int((~is_known).sum())), seed)
     questions = {} if evalset is None else dict(zip(as_evalset(evalset).ids, as_evalset(evalset).texts, strict=True))
     rows = []
     for place in drawn[np.argsort(-size[drawn], kind="stable")].tolist():
@@ -434,7 +434,7 @@ def _planned_width(w: FloatArray, p: FloatArray, moments: FloatArray, further: I
     return float(math.sqrt(variance) * (2 * t + abs(skewness) * (2 * t**2 + 1) / 6))
 
 
-def draw_by_size(size: FloatArray, n: int, seed: int) -> tuple[IntArray, FloatArray]:
+def _draw(size: FloatArray, n: int, seed: int) -> tuple[IntArray, FloatArray]:
     """Draw n places with probabilities in proportion to size, at most 1."""
     probability = inclusion_probabilities(size, n)
     random = np.random.Generator(np.random.PCG64(seed))

@@ -10,7 +10,7 @@ import numpy as np
 
 from krag_eval import Document, MissingDependencyError, as_document
 from krag_eval.toolkit import FloatArray, IntArray, load
-from krag_eval_labels.estimation import draw_by_size
+from krag_eval_labels.estimation import inclusion_probabilities
 from krag_eval_labels.report import plain
 
 
@@ -24,7 +24,10 @@ def draw_outside(n: int, most: int, seed: int) -> tuple[IntArray, FloatArray]:
     """
     if not n:
         return np.zeros(0, dtype=np.int64), np.zeros(0)
-    drawn, p = draw_by_size(1 / np.sqrt(np.arange(10, n + 10)), min(most, n), seed)
+    p = inclusion_probabilities(1 / np.sqrt(np.arange(10, n + 10)), min(most, n))
+    # Systematic sampling, Särndal, Swensson & Wretman (1992), 3.6.2: as many as wanted, each with its probability.
+    ends = np.floor(np.cumsum(p) + np.random.Generator(np.random.PCG64(seed)).random() + 1e-9)
+    drawn = np.flatnonzero(np.diff(np.append(0, ends)) > 0)
     return drawn, p[drawn]
 
 
