@@ -24,12 +24,11 @@ def draw_outside(n: int, most: int, seed: int) -> tuple[IntArray, FloatArray]:
     """
     if not n:
         return np.zeros(0, dtype=np.int64), np.zeros(0)
-    probability = inclusion_probabilities(1 / np.sqrt(np.arange(10, n + 10)), min(most, n))
-    random = np.random.Generator(np.random.PCG64(seed))
-    order = random.permutation(n)
-    steps = np.floor(np.cumsum(probability[order]) + random.random() + 1e-9)
-    drawn = order[np.diff(np.append(0, steps)) > 0]  # of systematic sampling: always as many
-    return drawn, probability[drawn]
+    p = inclusion_probabilities(1 / np.sqrt(np.arange(10, n + 10)), min(most, n))
+    # Systematic sampling, Särndal, Swensson & Wretman (1992), 3.6.2: as many as wanted, each with its probability.
+    ends = np.floor(np.cumsum(p) + np.random.Generator(np.random.PCG64(seed)).random() + 1e-9)
+    drawn = np.flatnonzero(np.diff(np.append(0, ends)) > 0)
+    return drawn, p[drawn]
 
 
 def second_retriever(documents: Mapping[str, Document], depth: int) -> Callable[[str], list[str]] | str:
