@@ -19,14 +19,15 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 
 from benchmarks.simulated_costs import costs_table
-from benchmarks.simulated_coverage import coverage_tables
-from benchmarks.simulated_dependence import dependence_tables
-from benchmarks.simulated_gate import calibrated_table, gate_tables
+from benchmarks.simulated_coverage import COVERAGE_TABLES, better_population
+from benchmarks.simulated_dependence import DEPENDENCE_TABLES
+from benchmarks.simulated_gate import GATE_TABLES, calibrated_table
 from benchmarks.simulated_large_samples import large_table, nearly_all_found
 from benchmarks.simulated_queries import DEPTH, KEYS, METRICS, Population, population
 from krag_eval import EvalSet, evaluate_ids
@@ -131,60 +132,72 @@ def _compared(
     return comparison.rows, comparison.slices
 
 
-def comparison_tables(smoke: bool) -> Iterator[str]:
-    """How often `compare` finds a difference where there is one, and where there is none."""
-    size, some, comparisons, rounds = (2_000, [30], 10, 200) if smoke else (100_000, [50, 200, 1_000], 60, 1_000)
+def _compared_sizes(smoke: bool) -> tuple[int, list[int], int, int]:
+    return (2_000, [30], 10, 200) if smoke else (100_000, [50, 200, 1_000], 200, 2_000)
+
+
+def false_alarms(smoke: bool) -> Iterator[str]:
+    """How often `compare` finds a difference where there is none."""
+    size, *sizes = _compared_sizes(smoke)
     yield "\nTwo systems that are equally good, seven metrics, four slices:\n"
-    yield from alarm_table(population("another ranking, no better", size, 0.0, 1.0), some, comparisons, rounds)
+    yield from alarm_table(population("another ranking, no better", size, 0.0, 1.0), *sizes)
+
+
+def power(smoke: bool) -> Iterator[str]:
+    """How often it finds one where there is one."""
+    size, *sizes = _compared_sizes(smoke)
     yield "\nA system that is a little better, nDCG@10 alone:\n"
-    yield from power_table(population("another ranking everywhere", size, 0.15, 1.0), some, comparisons, rounds)
+    yield from power_table(population("another ranking everywhere", size, 0.15, 1.0), *sizes)
 
 
-def interval_tables(smoke: bool) -> Iterator[str]:
-    """How often intervals hold the truth."""
-    size = 2_000 if smoke else 100_000
-    better = population("another ranking everywhere", size, 0.15, 1.0)
-    sparse = population("another ranking for one query in ten", size, 0.6, 0.1)
-    yield "\nHow often 95 % intervals contain the truth, by the number of queries:\n"
-    yield from coverage_tables([better, sparse], smoke)
-    large, of_large = 10_001, 4 if smoke else 120
+def of_large_samples(smoke: bool) -> Iterator[str]:
+    """How often intervals hold the truth where nothing is resampled."""
+    large, of_large, better = 10_001, 4 if smoke else 500, better_population(smoke)
     yield f"\nThe same for {large:,} queries, which are not resampled:\n"
     rare = [nearly_all_found(better, share) for share in (0.01, 0.003)]
     yield from large_table([replace(better, name="ordinary queries"), *rare], large, of_large)
 
 
-def cost_tables(smoke: bool) -> Iterator[str]:
+def costs(smoke: bool) -> Iterator[str]:
     """What the promise of the gate costs."""
     yield "\nQuestions for a PASS in 80 % where nothing is lost, with how many more or fewer than the gate needs:\n"
     yield from costs_table(smoke)
 
 
-def calibration_tables(smoke: bool) -> Iterator[str]:
+def calibrated(smoke: bool) -> Iterator[str]:
     """What calibrated thresholds keep."""
     yield "\n`calibrate` to a precision of 0.90:\n"
-    yield from calibrated_table(4 if smoke else 200)
+    yield from calibrated_table(4 if smoke else 500)
 
 
-PARTS: tuple[Callable[[bool], Iterator[str]], ...] = (
-    gate_tables,
-    cost_tables,
-    interval_tables,
-    comparison_tables,
-    dependence_tables,
-    calibration_tables,
+Part = Callable[[bool], Iterator[str]]
+PARTS: tuple[Part, ...] = (
+    *GATE_TABLES,
+    costs,
+    *COVERAGE_TABLES,
+    of_large_samples,
+    false_alarms,
+    power,
+    *DEPENDENCE_TABLES,
+    calibrated,
 )
 
 
-def _lines(part: Callable[[bool], Iterator[str]], smoke: bool) -> list[str]:
-    return list(part(smoke))
+def _lines(part: Part, smoke: bool) -> tuple[list[str], float]:
+    start = time.monotonic()
+    return list(part(smoke)), time.monotonic() - start
 
 
 def tables(smoke: bool) -> Iterator[str]:
-    """The lines between the markers of the page; the parts are computed in two processes."""
+    """The lines between the markers of the page; the parts are computed by as many processes as there are cores."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     start, code = time.monotonic(), hash_of_code()  # as it is now: it may change in an hour
-    with ProcessPoolExecutor(2) as pool:
-        found = [line for lines in pool.map(partial(_lines, smoke=smoke), PARTS) for line in lines]
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        found = []
+        for lines, seconds in pool.map(partial(_lines, smoke=smoke), PARTS):
+            title = lines[0].strip("\n:")
+            print(f"{seconds:5.0f} s {title:.100}", file=sys.stderr, flush=True)
+            found += lines
     yield (
         f"Simulated on {datetime.now(UTC):%Y-%m-%d} in {(time.monotonic() - start) / 60:.0f} minutes by "
         f"`{RENEW}`; hash of the code: `{code}`."

@@ -19,7 +19,7 @@ CASES = ((0.02, 0.02), (0.02, 0.05), (0.05, 0.05), (0.05, 0.1), (0.05, 0.2), (0.
 
 def costs_table(smoke: bool) -> Iterator[str]:
     """The questions needed, by procedure; Student's t is as it is used, and promises nothing."""
-    samples = 100 if smoke else 1_000
+    samples = 100 if smoke else 4_000
     yield (
         "| allowed drop | won or lost | samples of the bets | the gate | Berger & Boos | betting "
         "| Student's t, no promise | P(PASS) of the forbidden, the gate | Student's t |"

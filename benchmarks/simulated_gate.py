@@ -5,6 +5,7 @@ Alone: `python -m benchmarks.simulated_gate`; `--smoke` does everything once at 
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -14,6 +15,8 @@ from scipy.stats import beta, binom
 
 from krag_eval import calibrate
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval.analysis.gate import FEWEST_CLUSTERS
+from krag_eval.analysis.planning import without_a_difference
 from krag_eval.statistics.bootstrap import mean_intervals
 from krag_eval.statistics.bounded_mean import BoundedMean
 from krag_eval.statistics.significance import holm
@@ -24,18 +27,39 @@ TAIL = 0.025
 _PAIR = np.array([-1.0, 0.0, 1.0])
 
 
-def gate_tables(smoke: bool = False) -> Iterator[str]:
-    """One table per claim: what was asked, and what was measured, with its Monte Carlo error."""
+def enumerated(smoke: bool) -> Iterator[str]:
+    """Hits and misses, exactly."""
     yield "\nThe largest P(PASS) of a drop that is just forbidden, over all win and loss rates, enumerated:\n"
-    yield from enumerated_table([30] if smoke else [30, 57, 100, 200, 300, 500], 100 if smoke else 1_000)
+    yield from enumerated_table([30] if smoke else [30, 57, 100, 200, 300, 500], 100 if smoke else 2_000)
+
+
+def of_shapes(smoke: bool) -> Iterator[str]:
+    """All other values."""
     yield "\nThe same for other shapes, and P(FAIL) where all questions and ten slices just keep what is allowed:\n"
-    yield from shapes_table([30] if smoke else [30, 100, 300, 1_000, 3_000], 20 if smoke else 1_000)
+    yield from shapes_table([30] if smoke else [30, 100, 300, 1_000, 3_000], 20 if smoke else 4_000)
+
+
+def of_clusters(smoke: bool) -> Iterator[str]:
+    """Questions that depend on each other."""
     yield "\nThe same on clusters of 1 to about 45 questions, 10 on average, P(PASS) and P(FAIL) of one requirement:\n"
-    yield from clusters_table(20 if smoke else 1_000)
+    yield from clusters_table(20 if smoke else 4_000)
+
+
+def planned(smoke: bool) -> Iterator[str]:
+    """Do as many questions as planned pass?"""
     yield "\nQuestions as `BoundedMean.needed` plans them for a PASS in 80 % where nothing is lost:\n"
-    yield from planned_table(20 if smoke else 1_000)
+    yield from planned_table(20 if smoke else 2_000)
+    yield "\nThe same on clusters, as `questions_needed` with `cluster` plans them from pilots of 400 questions:\n"
+    yield from planned_clusters_table(*((2, 4) if smoke else (40, 50)))
+
+
+def nightly(smoke: bool) -> Iterator[str]:
+    """A gate that looks every night."""
     yield "\nA nightly gate with 6 requirements on 300 questions, two systems that are equally good:\n"
-    yield from nights_table(*((2, 20) if smoke else (100, 365)))
+    yield from nights_table(*((2, 20) if smoke else (400, 365)))
+
+
+GATE_TABLES = enumerated, of_shapes, of_clusters, planned, nightly
 
 
 def share(count: float, samples: int) -> str:
@@ -201,6 +225,46 @@ def planned_table(samples: int) -> Iterator[str]:
         yield f"| {name} | 0.05 more than the mean | {samples:,} | {n:,} | 80 % | {share(passed, samples)} |"
 
 
+_OF_PILOT = 400
+
+
+def planned_clusters_table(pilots: int, samples: int) -> Iterator[str]:
+    """How often as many questions as planned pass: over pilots, and over samples of the size that each plans."""
+    yield "| clusters | intra-class correlation | allowed drop | samples | planned | asked | reached |"
+    yield "| --- | --: | --: | --: | --: | --: | --: |"
+    of_size = np.arange(1, 46)
+    uneven = 0.9**of_size / (0.9**of_size).sum()
+    designs = {"of 10": (np.array([10]), np.ones(1)), "of 1 to 45, 9 on average": (of_size, uneven)}
+    for name, (sizes, chances) in designs.items():
+        for correlation in (0.0, 0.1, 0.3):
+            for allowed in (0.05, 0.1):
+                rng, passed, plans = np.random.default_rng(1), 0, list[int]()
+                for _ in range(pilots):
+                    n_clusters = round(_OF_PILOT / float(chances @ sizes))
+                    values, labels = _in_clusters(rng, rng.choice(sizes, n_clusters, p=chances), correlation)
+                    plans.append(math.ceil(without_a_difference(values, labels).needed(-allowed, TAIL, 0.8) or 0))
+                    n_planned = max(math.ceil(plans[-1] / float(chances @ sizes)), FEWEST_CLUSTERS)
+                    for _ in range(samples):
+                        values, labels = _in_clusters(rng, rng.choice(sizes, n_planned, p=chances), correlation)
+                        mean = BoundedMean.of(values, least=-1.0, most=1.0, labels=labels)
+                        passed += mean.p_at_most(-allowed) <= TAIL
+                spread = f"{np.quantile(plans, 0.1):,.0f} to {np.quantile(plans, 0.9):,.0f}"
+                row = f"{pilots} pilots, {samples} each | {spread} | 80 % | {share(passed, pilots * samples)}"
+                yield f"| {name} | {correlation:g} | {allowed:g} | {row} |"
+
+
+def _in_clusters(rng: np.random.Generator, sizes: IntArray, correlation: float) -> tuple[FloatArray, IntArray]:
+    """Return differences of questions, 20 % of them won or lost, and their clusters.
+
+    A question has the outcome of its cluster with the probability sqrt(correlation), and else one of its own.
+    """
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    chances = [_DIFFERENT / 2, 1 - _DIFFERENT, _DIFFERENT / 2]
+    together = rng.choice(_PAIR, len(sizes), p=chances)[labels]
+    alone = rng.choice(_PAIR, len(labels), p=chances)
+    return np.where(rng.random(len(labels)) < correlation**0.5, together, alone), labels
+
+
 def power_of_pairs(n: int, allowed: float, differ: float) -> float:
     """Return P(PASS) where as many questions are won as lost."""
     wins = _likely(n, differ / 2)
@@ -278,5 +342,6 @@ def calibrated_table(samples: int) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    for line in gate_tables("--smoke" in sys.argv):
-        print(line, flush=True)
+    for table in GATE_TABLES:
+        for line in table("--smoke" in sys.argv):
+            print(line, flush=True)

@@ -549,6 +549,7 @@ class _Claim:
 Claim = Check | _Claim
 
 FEWEST_CLUSTERS = 20
+_MOST_ASKED = 10**9  # so many questions are no plan
 """With fewer clusters nothing passes: nothing then shows whether the next one is like them."""
 
 
@@ -598,7 +599,7 @@ def _decided(claim: _Claim, confidence: float, p_fail: float, family: str) -> Ch
         return decided(Status.PASS)
     note = f"it misses the bound alone, but one of {family} may do so by chance; " if p_alone <= tail else ""
     needed = claim.mean.needed(requirement.bound, tail, 0.8) if isinstance(claim.mean, BoundedMean) else None
-    if needed is None or not isinstance(claim.mean, BoundedMean):
+    if needed is None or needed > _MOST_ASKED or not isinstance(claim.mean, BoundedMean):
         return decided(Status.INCONCLUSIVE, note=f"{note}it takes more questions, but these do not show how many")
     questions = math.ceil(max(needed, claim.mean.n + 1))
     note += f"about {questions:,} such questions would decide it"

@@ -43,7 +43,8 @@ def questions_needed(
         sd: The standard deviation of the differences of single questions, or a pilot. Up to 1, it is taken for that of
             hits and misses; larger ones are planned for a paired t-test.
         pilot: A comparison of two systems, or two results of the same questions, baseline first. With one result, the
-            other system is taken to vary as much and independently of it; most pairs need fewer questions.
+            other system is taken to vary as much and independently of it; most pairs need fewer questions. Values
+            that may differ by more than 1 are taken to differ by no more than the pilot shows: no gate decides on them.
         key: Which value of the pilot, such as `"ndcg@10"`. A pilot with one value needs none.
         confidence: Of the gate.
         cluster: What makes the questions of the pilot depend on each other, as `intervals_of` takes it: the plan is
@@ -89,10 +90,10 @@ def questions_needed(
         )
     if is_single:
         values = (values - values.mean()) * math.sqrt(2)
-    return _needed(_without_a_difference(values, labels), effect, confidence, power)
+    return _needed(without_a_difference(values, labels), effect, confidence, power)
 
 
-def _without_a_difference(values: FloatArray, labels: IntArray | None) -> BoundedMean:
+def without_a_difference(values: FloatArray, labels: IntArray | None) -> BoundedMean:
     """Return a sample that varies as these differences do, and whose mean is 0: each of them with either sign."""
     reach = max(1.0, float(np.abs(values).max()))
     both = None if labels is None else np.concatenate([labels, labels + labels.max() + 1])

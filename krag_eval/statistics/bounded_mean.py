@@ -131,7 +131,8 @@ class BoundedMean:
 
     def p_at_most(self, bound: float) -> float:
         """Return the p-value of "the mean is at most this"; a small one shows that it is larger."""
-        return self._p(self.sums - bound * self.sizes, self.times, bound)
+        unseen = float(self.sizes.max()) * (self.least - bound)
+        return _p_of(self.sums - bound * self.sizes, self.times, unseen)
 
     def p_at_least(self, bound: float) -> float:
         """Return the p-value of "the mean is at least this"; a small one shows that it is smaller."""
@@ -145,7 +146,8 @@ class BoundedMean:
         """Return about how many questions of this kind put a bound that the mean does not meet outside its interval.
 
         As many as have a p-value of `tail` in a sample that is as unlucky as one in 1 / (1 - power): its frequencies
-        are those of this one, tilted until the mean lies so many standard errors nearer to the bound.
+        are those of this one, tilted until the mean lies so many standard errors nearer to the bound. In a larger
+        sample the largest cluster is larger, too (see `_largest_of`).
 
         Returns:
             The number; None where so many do not exist, or the mean equals the bound.
@@ -161,13 +163,14 @@ class BoundedMean:
         deviation = math.sqrt(float(share @ (values - mean) ** 2))
         if mean <= 0 or bound <= self.least:
             return None
-        unlucky, unseen = float(ndtri(power)), float(self.sizes.max()) * (bound - self.least)
+        unlucky = float(ndtri(power))
 
         def is_enough(n: int) -> bool:
+            unseen = self._largest_of(n) * (bound - self.least)
             tilt = unlucky / (deviation * math.sqrt(n)) if deviation else 0.0
             weights = share * np.exp(-tilt * (values - mean))
             times = n * weights / weights.sum()
-            return float(times @ values) > unseen and self._p(values, times, bound) <= tail
+            return float(times @ values) > unseen and _p_of(values, times, -unseen) <= tail
 
         few, enough = 0, 1
         while not is_enough(enough):
@@ -184,9 +187,27 @@ class BoundedMean:
         """The same with all signs turned."""
         return replace(self, sums=-self.sums, least=-self.most, most=-self.least)
 
-    def _p(self, values: FloatArray, times: FloatArray, bound: float) -> float:
-        unseen = float(self.sizes.max()) * (self.least - bound)
-        return weighted_sum_below(np.append(values, unseen), np.append(times, 1.0))
+    def _largest_of(self, n: int) -> float:
+        """Return about how large the largest of n units will be.
+
+            largest + e log(n / units),   e the mean excess of the sqrt(units) largest over the next one
+
+        as of sizes with an exponential tail. Where all sizes are equal, or n is no larger than this sample, it is the
+        largest that was seen.
+
+        Source: Embrechts, Klüppelberg & Mikosch (1997), Modelling Extremal Events, 3.3 and 6.2.
+        """
+        order = np.argsort(-self.sizes)
+        sizes, upto = self.sizes[order], np.cumsum(self.times[order])
+        units, largest = float(upto[-1]), float(sizes[0])
+        top = math.sqrt(units)
+        if n <= units or top >= units:
+            return largest
+        within = np.clip(top - (upto - self.times[order]), 0, self.times[order])
+        excess = float(within @ sizes) / top - float(
+            sizes[min(int(np.searchsorted(upto, top, "right")), len(sizes) - 1)]
+        )
+        return largest + excess * math.log(n / units)
 
     def _low(self, tail: float) -> float:
         from scipy.optimize import brentq
@@ -202,6 +223,10 @@ class BoundedMean:
         if excess(above_least) >= 0:
             return self.least
         return float(brentq(excess, above_least, mean, xtol=1e-300, rtol=1e-12))
+
+
+def _p_of(values: FloatArray, times: FloatArray, unseen: float) -> float:
+    return weighted_sum_below(np.append(values, unseen), np.append(times, 1.0))
 
 
 @dataclass(frozen=True)

@@ -522,6 +522,12 @@ def test_fewer_clusters_than_twenty_never_pass(n: int, expected: Status) -> None
     assert (check.status, check.note.startswith("19 clusters are too few")) == (expected, n == 19)
 
 
+def test_where_no_drop_at_all_is_allowed_no_number_of_questions_is_named() -> None:
+    before, after = make_run("old", SET), make_run("new", SET)
+    (check,) = check_gate(SET, after, no_drop(0.0), baseline=before).checks
+    assert (check.status, check.questions) == (Status.INCONCLUSIVE, None)
+
+
 def test_an_undecided_check_of_clusters_asks_for_more_questions() -> None:
     evalset, new, old = on_documents(2)
     alone, together = (

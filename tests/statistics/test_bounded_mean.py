@@ -237,3 +237,11 @@ def test_of_equal_systems_one_is_rarely_called_the_best() -> None:
         best = max(columns, key=lambda name: columns[name].mean())
         called += not_surely_below(columns, best, 0.05) == []
     assert called <= 400 * 0.05
+
+
+def test_a_plan_from_few_clusters_allows_for_a_larger_one_that_they_do_not_hold() -> None:
+    equal = BoundedMean.of(np.zeros(30), np.full(30, 15.5), least=-1.0, most=1.0).needed(-0.02, TAIL, 0.8)
+    varied = BoundedMean.of(np.zeros(30), np.arange(1.0, 31.0), least=-1.0, most=1.0).needed(-0.02, TAIL, 0.8)
+    assert equal == 183  # of single questions as well: 0.98^183 is below 2.5 %
+    assert varied is not None
+    assert varied > 1.2 * equal * 30 / 15.5  # that the largest of 30 is as large as any would be the factor 1
