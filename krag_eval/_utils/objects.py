@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import reprlib
 import sys
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -26,6 +28,44 @@ else:
         def __init__(self, compute: Callable[[Any], Any]) -> None:
             super().__init__(compute)
             self.lock = contextlib.nullcontext()
+
+
+class ShortRepr:
+    """A dataclass, made with `repr=False`, whose repr shows all of a small one, and the beginnings of a large one.
+
+    A notebook that ends in a run with long texts would otherwise write megabytes.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        fields = [field.name for field in dataclasses.fields(self) if field.repr]  # type: ignore[arg-type]
+        for most in (1_500, 300, 60, 20):
+            shown = _Short(most)
+            parts = (f"{name}={shown.repr(getattr(self, name))}" for name in fields)
+            text = f"{type(self).__name__}({', '.join(parts)})"
+            if len(text) <= LONGEST_REPR:
+                break
+        return text if len(text) <= LONGEST_REPR else f"{text[: LONGEST_REPR - 4]}...)"
+
+
+LONGEST_REPR = 2_000
+
+
+class _Short(reprlib.Repr):
+    """Values of at most so many characters each; mappings keep their order."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = self.maxlong = most
+        self.maxlist = self.maxtuple = self.maxdict = self.maxset = self.maxfrozenset = max(3, most // 50)
+
+    def repr_dict(self, x: Mapping[object, object], level: int) -> str:  # type: ignore[override]
+        """Return a mapping in its own order."""
+        if level <= 0 and x:
+            return "{...}"
+        pairs = [f"{self.repr1(k, level - 1)}: {self.repr1(v, level - 1)}" for k, v in islice(x.items(), self.maxdict)]
+        return "{" + ", ".join([*pairs, *["..."][: len(x) > self.maxdict]]) + "}"
 
 
 class ComparedByFields:

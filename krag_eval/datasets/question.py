@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import Argument, InvalidInputError, Parts, errors_at, refuse, show
+from krag_eval._utils.objects import ShortRepr
 from krag_eval.documents.access import Allowed
 from krag_eval.documents.document import (
     DOC_KEY as DOC_KEY,
@@ -35,8 +36,8 @@ _OWN = frozenset({"id", "question"})
 _OF_SPANS = (DOC_KEY, "start", "end")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Question(ShortRepr):
     """One question of an evaluation set, with its gold documents.
 
     Attributes:

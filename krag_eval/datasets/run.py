@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from krag_eval._utils.checks import as_number, check_kind, one_of
 from krag_eval._utils.errors import Argument, InvalidInputError, RetrieverError, show, warn
 from krag_eval._utils.formatting import number_of
+from krag_eval._utils.objects import ShortRepr
 from krag_eval.datasets.by_query import by_query, ranked_documents
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.question import check_new
@@ -37,8 +38,8 @@ FLATTENED = ("first", "last", "concatenated")
 FLATTEN = (Argument("flatten", "first", '`run.flatten("first")`'), ', "last" or "concatenated".')
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunRow:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class RunRow(ShortRepr):
     """What was retrieved for one question: a ranking, or a session of several searches.
 
     Attributes:
@@ -139,7 +140,7 @@ class RunRow:
         return tuple(chain.from_iterable(s.retrieved for s in self.searches)) if self.is_session else self.retrieved
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, repr=False, kw_only=True)
 class Run:
     """What one retriever returned for the questions of an evaluation set.
 
@@ -177,6 +178,11 @@ class Run:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __repr__(self) -> str:
+        n_documents = sum(len(row.found) for row in self.rows.values())
+        errors = f", {number_of(len(self.errors), 'error')}" if self.errors else ""
+        return f"<Run {self.name!r:.80}: {number_of(len(self), 'row')}, {number_of(n_documents, 'document')}{errors}>"
 
     @property
     def repetition(self) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from krag_eval._utils.checks import check_number
 from krag_eval._utils.errors import InvalidInputError, describe_type, did_you_mean, errors_at, refuse, show
+from krag_eval._utils.objects import ShortRepr
 from krag_eval.datasets.question import document_row
 from krag_eval.documents.document import Document, read_leniently
 from krag_eval.documents.readers import looks_like_id
@@ -15,8 +16,8 @@ from krag_eval.documents.readers import looks_like_id
 Part = TypeVar("Part")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Stage(ShortRepr):
     """What one stage of a pipeline returned: a retriever, a fusion, a reranker, a cut.
 
     Attributes:
@@ -62,8 +63,8 @@ class Stage:
         return row | dict(self.further)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Search(ShortRepr):
     """One search of a session.
 
     Attributes:

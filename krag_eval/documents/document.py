@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError, UnknownArgumentError, describe_type, refuse, show
+from krag_eval._utils.objects import ShortRepr
 from krag_eval.documents.readers import (
     OWN_ID,
     IdKey,
@@ -28,8 +29,8 @@ from krag_eval.documents.readers import (
 DOCUMENT_KEYS = {"id", "text", "page_content", "content", "grade", "score", "metadata", "meta"}
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class Document:
+@dataclass(frozen=True, slots=True, init=False, repr=False)
+class Document(ShortRepr):
     """A document as krag_eval sees it. Its fields are given by name.
 
     Attributes:
@@ -84,8 +85,8 @@ SUPERSEDED_BY = "superseded_by"
 """The key of the metadata under which a forbidden document has the id of the version that replaced it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+@dataclass(frozen=True, slots=True, repr=False)
+class Span(ShortRepr):
     """A gold document given by its place: characters `start` to `end` of the text of a document.
 
     In files it is a mapping with `doc_id`, `start`, `end` and, where it is known, `text`.
@@ -140,8 +141,8 @@ class Span:
         return {DOC_KEY: self.doc_id, "start": self.start, "end": self.end}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Need(ShortRepr):
     """Something that a question asks for, and that any one of several gold documents gives.
 
     A gold list may hold needs beside documents; a document on its own is a need with one alternative.

@@ -13,6 +13,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.formatting import clip, escape_controls, number_of, one_line
+from krag_eval._utils.objects import ShortRepr
 from krag_eval.documents.document import DOC_KEY, Document, as_document
 from krag_eval.documents.readers import shown_id
 from krag_eval.matching import Batch, Matches
@@ -44,8 +45,8 @@ class Match:
     similarity: float
 
 
-@dataclass(frozen=True, slots=True)
-class GoldOutcome:
+@dataclass(frozen=True, slots=True, repr=False)
+class GoldOutcome(ShortRepr):
     """What became of one gold document.
 
     Attributes:
@@ -91,8 +92,8 @@ class GoldOutcome:
         return self.is_one and self.match is None
 
 
-@dataclass(frozen=True, slots=True)
-class RankOutcome:
+@dataclass(frozen=True, slots=True, repr=False)
+class RankOutcome(ShortRepr):
     """What one rank earned.
 
     Attributes:
@@ -122,8 +123,8 @@ class RankOutcome:
     forbidden: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SearchOutcome:
+@dataclass(frozen=True, slots=True, repr=False)
+class SearchOutcome(ShortRepr):
     """What one search of a session brought.
 
     Attributes:
@@ -182,8 +183,8 @@ def search_outcomes(sessions: SessionJudgments, k: GivenCutOff) -> list[list[Sea
     return sessions.outcomes[k]
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+@dataclass(frozen=True, slots=True, repr=False)
+class Explanation(ShortRepr):
     """One query, explained; print it. Every metric up to rank `k` can be computed by hand from it.
 
     Attributes:

@@ -12,7 +12,7 @@ from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import UnknownMetricError
 from krag_eval._utils.formatting import format_value, number_of, one_line
-from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.objects import ComparedByFields, ShortRepr
 from krag_eval._utils.serialization import data_frame, plain_fields
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import IdKey
@@ -35,8 +35,8 @@ _MOST_DOCUMENTS = 3
 _USUAL = ("ndcg", "map", "mrr", "recall", "session_recall")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewedQuery:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ReviewedQuery(ShortRepr):
     """One query of `result.misses()` or `result.worst()`; print it.
 
     Attributes:
