@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -105,7 +106,8 @@ class LogNumber:
             }
         for name in ("gap", "agreement"):
             whole[name] = None if whole[name] is None else asdict(whole[name])
-        return whole | {"folder": os.fspath(self.folder), "reached": self.reached}
+        width = self.width if math.isfinite(self.width) else None
+        return whole | {"folder": os.fspath(self.folder), "width": width, "reached": self.reached}
 
     def __repr__(self) -> str:
         done = (

@@ -156,6 +156,16 @@ def test_the_number_beside_the_queue_is_short(tmp_path: Path) -> None:
     assert standing.reached == number_from_labels(tmp_path / "eval").reached
 
 
+def test_before_a_question_is_labelled_in_full_there_is_no_value(command: Runner) -> None:
+    write_rows(Path("log.jsonl"), [row_of(i) for i in range(30)])
+    command("start log.jsonl")
+    label(Path("eval"), 1)
+    shown = command("start eval")
+    assert (shown.code, "no question yet" in shown.out, Path("eval/set.jsonl").exists()) == (0, True, False)
+    assert json.loads(command("start eval --json -").out)["width"] is None
+    assert not number("eval").reached
+
+
 def test_several_people_count_by_majority(tmp_path: Path) -> None:
     start_from_log(write_rows(tmp_path / "log.jsonl", bundled_rows()), tmp_path / "eval", labels=30)
     queue = label(tmp_path / "eval")
