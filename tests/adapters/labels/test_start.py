@@ -100,6 +100,9 @@ def test_all_labels_leave_nothing_open(tmp_path: Path) -> None:
         assert found.interval == (found.value, found.value)
     assert result.reached
     assert result.n_labelled == result.n_questions
+    assert result.gap is not None
+    assert result.gap.interval[0] <= result.gap.share <= result.gap.interval[1] <= 1
+    assert 0.5 < (result.gap.if_independent or 0) <= 1
 
 
 def test_labels_stay_when_more_are_asked_for(tmp_path: Path) -> None:
