@@ -105,7 +105,7 @@ def _strata(
         n_values = len(set(values))
         if 1 < n_values <= _MOST_STRATA * 2:
             merged = [
-                old if old == _NO_RESULT else ", ".join(filter(None, (old, new)))
+                old if old == _NO_RESULT else " / ".join(filter(None, (old, new)))
                 for old, new in zip(names, values, strict=True)
             ]
             merged = _without_small(merged, names, weight)

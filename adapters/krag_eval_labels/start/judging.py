@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval import Document, KragEvalError
-from krag_eval.toolkit import check_count, dump_json, load, number_of, read_checked, write_atomically
+from krag_eval.toolkit import check_count, dump_json, load, number_of, read_checked, threads, write_atomically
 from krag_eval_labels.estimation import read_labels
 from krag_eval_labels.files import label_key, pair_of
 from krag_eval_labels.report import plain
@@ -27,7 +27,7 @@ Passage: {passage}
 
 Grade 2: the passage answers the question. Grade 1: it holds a part of the answer. Grade 0: it does not help.
 Answer with JSON only: {{"grade": 0}}, {{"grade": 1}} or {{"grade": 2}}."""
-_KEPT_EVERY = 10
+_KEPT_EVERY, _AT_A_TIME = 10, 8
 
 
 def judge_pools(path: Path, pairs: Iterable[tuple[str, str, Document]], judge: object, max_calls: int | None) -> str:
@@ -37,7 +37,7 @@ def judge_pools(path: Path, pairs: Iterable[tuple[str, str, Document]], judge: o
         path: The file of labels; those that it has are kept.
         pairs: Question id, question and document, in the order in which they are labelled.
         judge: Labels as `estimate` takes them, or what `judge_contexts` takes as a model.
-        max_calls: How many prompts may be sent.
+        max_calls: How many prompts may be sent. With it, unusable answers are not asked for again.
 
     Raises:
         InvalidInputError: The labels cannot be read, or it is no model.
@@ -61,26 +61,35 @@ def judge_pools(path: Path, pairs: Iterable[tuple[str, str, Document]], judge: o
     most = len(todo) if max_calls is None else check_count("max_calls", max_calls)
     failed: Counter[str] = Counter()
     n_asked = 0
+
+    def ask(task: tuple[dict[str, Any], str, Document]) -> int | str:
+        """Return the grade, or why there is none."""
+        _, question, document = task
+        prompt = _PROMPT.format(
+            question=dump_json(question, "the question"), passage=dump_json(document.text or "", "the passage")
+        )
+        try:
+            return int(model.ask(prompt, _SCHEMA, answer_retries=int(max_calls is None))["grade"])
+        except KragEvalError as error:
+            if not hasattr(error, "reason"):
+                raise
+            return str(error.reason).replace("_", " ")
+
     try:
-        for row, question, document in todo[:most]:
-            prompt = _PROMPT.format(
-                question=dump_json(question, "the question"), passage=dump_json(document.text or "", "the passage")
-            )
+        for (row, _, _), said in threads.map_as_completed(ask, todo[:most], _AT_A_TIME, "krag-eval-judge"):
             n_asked += 1
-            try:
-                rows.append(row | {"label": model.ask(prompt, _SCHEMA)["grade"]})
-            except KragEvalError as error:
-                if not hasattr(error, "reason"):
-                    raise
-                failed[str(error.reason)] += 1
+            if isinstance(said, int):
+                rows.append(row | {"label": said})
+            else:
+                failed[said] += 1
             if n_asked % _KEPT_EVERY == 0:
                 _keep(path, rows)
     finally:
         _keep(path, rows)
-    said = f"the judge labelled {n_asked - failed.total()} of {number_of(len(todo), 'document')}"
-    said += "".join(f", {n} {reason.replace('_', ' ')}" for reason, n in failed.items())
+    told = f"the judge labelled {n_asked - failed.total()} of {number_of(len(todo), 'document')}"
+    told += "".join(f", {n} {reason}" for reason, n in failed.items())
     left = len(todo) - n_asked
-    return said + (f"; {left} left by max_calls: the same call again goes on" if left else "")
+    return told + (f"; {left} left by max_calls: the same call again goes on" if left else "")
 
 
 def _keep(path: Path, rows: list[dict[str, Any]]) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,8 @@ class LogNumber:
             }
         for name in ("gap", "agreement"):
             whole[name] = None if whole[name] is None else asdict(whole[name])
-        return whole | {"folder": os.fspath(self.folder), "reached": self.reached}
+        width = self.width if math.isfinite(self.width) else None
+        return whole | {"folder": os.fspath(self.folder), "width": width, "reached": self.reached}
 
     def __repr__(self) -> str:
         done = (
@@ -127,6 +129,11 @@ class LogNumber:
                 f"  The pool holds {self.gap.share:.0%} ({low:.0%} to {high:.0%}) of what is relevant, by "
                 f"{number_of(self.gap.n, 'document')} from outside of it: recall of all is as much lower."
             )
+            if self.gap.if_independent is not None:
+                lines.append(
+                    f"  If retrievers missed documents independently, it would be {self.gap.if_independent:.0%}: too "
+                    "high, as they miss the same ones."
+                )
         else:
             lines.append("  What the pool misses is not known: no document outside of it has a label.")
         if self.agreement is not None:
@@ -383,15 +390,23 @@ class _Labelled:
             return None
         shares, weights, relevant = self.folder.design.shares(done), list[float](), list[float]()
         of_pool = n_outside = 0.0
+        found = np.zeros(3)  # relevant documents that the log found, the second retrieval, and both
         for i, share in zip(done.tolist(), shares.tolist(), strict=True):
             pool, own = self.pools[i], self.grades.get(self.pools[i].query_id, {})
             of_pool += share * sum(own[label_key(document)] > 0 for document in pool.documents)
             n_outside += share * pool.n_outside
+            for document, ranks in zip(pool.documents, pool.ranks, strict=True):
+                if own[label_key(document)] > 0:
+                    is_first, is_second = "log" in ranks, any(name != "log" for name in ranks)
+                    found += share * np.array([is_first, is_second, is_first and is_second])
             for document, p in zip(pool.outside, pool.probabilities, strict=True):
                 if label_key(document) in own:
                     weights.append(share / p)
                     relevant.append(float(own[label_key(document)] > 0))
-        return pool_gap(of_pool, np.array(weights), np.array(relevant), n_outside, confidence)
+        gap = pool_gap(of_pool, np.array(weights), np.array(relevant), n_outside, confidence)
+        if gap is None or not found[2]:
+            return gap
+        return replace(gap, if_independent=min(1.0, of_pool * float(found[2] / (found[0] * found[1]))))
 
     def _failed(
         self, values: FloatArray, rankings: Sequence[Sequence[LabelKey]], done: IntArray

@@ -67,12 +67,15 @@ class PoolGap:
         interval: Its interval.
         n: How many documents outside of the pool were labelled.
         n_relevant: How many of them are relevant.
+        if_independent: The share if the log and the second retrieval missed documents independently (capture and
+            recapture): too high, as both miss the same hard ones. None without a second one that finds the same.
     """
 
     share: float
     interval: Interval
     n: int
     n_relevant: int
+    if_independent: float | None = None
 
 
 def pool_gap(

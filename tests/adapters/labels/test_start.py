@@ -100,6 +100,9 @@ def test_all_labels_leave_nothing_open(tmp_path: Path) -> None:
         assert found.interval == (found.value, found.value)
     assert result.reached
     assert result.n_labelled == result.n_questions
+    assert result.gap is not None
+    assert result.gap.interval[0] <= result.gap.share <= result.gap.interval[1] <= 1
+    assert 0.5 < (result.gap.if_independent or 0) <= 1
 
 
 def test_labels_stay_when_more_are_asked_for(tmp_path: Path) -> None:
@@ -154,6 +157,16 @@ def test_the_number_beside_the_queue_is_short(tmp_path: Path) -> None:
     standing = number(tmp_path / "eval")
     assert len(str(standing).splitlines()) <= 6
     assert standing.reached == number_from_labels(tmp_path / "eval").reached
+
+
+def test_before_a_question_is_labelled_in_full_there_is_no_value(command: Runner) -> None:
+    write_rows(Path("log.jsonl"), [row_of(i) for i in range(30)])
+    command("start log.jsonl")
+    label(Path("eval"), 1)
+    shown = command("start eval")
+    assert (shown.code, "no question yet" in shown.out, Path("eval/set.jsonl").exists()) == (0, True, False)
+    assert json.loads(command("start eval --json -").out)["width"] is None
+    assert not number("eval").reached
 
 
 def test_several_people_count_by_majority(tmp_path: Path) -> None:
