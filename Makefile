@@ -164,6 +164,22 @@ demo-e2e: $(LOCAL_LLM_READY) ## The whole way on the bundled collection, with a 
 	@echo 'This model is tiny and often wrong: the report shows that every stage works, and says nothing about quality.'
 	@echo 'With a model of yours: --llm gguf:FILE, or   model = ChatOpenAI(model="gpt-5-mini")   in models.py, and --llm models:model'
 
+# A judge of this size answers a prompt in two seconds.
+DEMO_LOG := build/demo-log
+.PHONY: demo-log
+demo-log: $(LOCAL_LLM_READY) ## From a log without gold to a number, with a small real language model as the judge.
+	@rm -rf $(DEMO_LOG)
+	@mkdir -p $(DEMO_LOG)
+	@echo 'A small model runs on this machine (SmolLM2, 135 million parameters). This takes some minutes.'
+	@.venv-local-llm/bin/python -m examples.shop_log rows 60 >$(DEMO_LOG)/log.jsonl
+	@.venv-local-llm/bin/krag-eval start $(DEMO_LOG)/log.jsonl --out $(DEMO_LOG)/eval -k 3 --questions 12 --labels 40 \
+		--judge examples.local_model:chat
+	@echo 'A script labels in the place of a person: it knows the gold of the collection.'
+	@.venv-local-llm/bin/python -m examples.shop_log keys $(DEMO_LOG)/eval/queue.jsonl \
+		| .venv-local-llm/bin/krag-eval label $(DEMO_LOG)/eval --who script
+	@.venv-local-llm/bin/krag-eval start $(DEMO_LOG)/eval
+	@echo 'This model is tiny and often wrong: its weight shows that, and the labels of people correct it.'
+
 .PHONY: test
 test: $(VENV)/.test ## Run the tests but the long ones (PYTEST_ARGS="-k name" for some, WORKERS=0 for one by one).
 	@$(QUICK_TESTS) $(PYTEST_ARGS)

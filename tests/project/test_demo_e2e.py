@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from examples import onbori, stand_in_model
+from examples import onbori, shop_log, stand_in_model
 from krag_eval.cli import main
 from krag_eval_chunkers.demo_data import load_collection
 
@@ -68,3 +68,19 @@ def test_the_stand_in_knows_no_other_prompts_and_says_the_same_each_time() -> No
         stand_in_model.stand_in("Write a poem.")
     prompt = "You answer questions\n-----BEGIN QUESTION 1-----\nWhen is it open?\n-----END QUESTION 1-----\n"
     assert stand_in_model.stand_in(prompt) == stand_in_model.stand_in(prompt) == "I don't know"
+
+
+def test_the_log_of_the_demonstration_has_no_gold_and_its_script_knows_it(tmp_path: Path) -> None:
+    rows = [json.loads(row) for row in shop_log.rows(40)]
+    assert {*rows[0]} == {"question", "retrieved"}
+    assert len({row["question"] for row in rows}) < 20
+    queue = [
+        {"question": row["question"], "document": {"id": one["id"]}, "label": None}
+        for row in rows
+        for one in row["retrieved"]
+    ]
+    queue[0]["label"] = 1
+    (tmp_path / "queue.jsonl").write_text("".join(json.dumps(row) + "\n" for row in queue), encoding="utf-8")
+    keys = list(shop_log.keys(tmp_path / "queue.jsonl"))
+    assert len(keys) == len(queue) - 1
+    assert {*keys} == {"0", "2"}

@@ -9,22 +9,27 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval import InvalidInputError, KragEvalError
-from krag_eval.toolkit import as_number, number_of, read_checked, refuse
+from krag_eval.toolkit import as_number, number_of, parse_json, refuse
 from krag_eval_labels.files import check_row
 from krag_eval_labels.labelling.current import EVERY, Current, current_number
 from krag_eval_labels.labelling.queue import GRADES, LabelQueue, checked_name
 
+_LONGEST = 1 << 20
+
 
 def is_queue(path: Path) -> bool:
-    """Return whether a file is a queue to label, and not a file of labels."""
+    """Return whether a file is a queue to label, by its first row, and not a file of labels."""
     if ".labels" in path.name:
         return False
     try:
-        place, row = next(read_checked(path), ("", {}))
-        check_row(place, row)
-    except KragEvalError:
+        with path.open("rb") as file:
+            row = parse_json(file.readline(_LONGEST).decode("utf-8"))
+        if not isinstance(row, dict) or "label" not in row or row.get("document") is None:
+            return False
+        check_row(str(path), row)
+    except (OSError, ValueError, KragEvalError):
         return False
-    return "label" in row and row.get("document") is not None
+    return True
 
 
 class QueuesOnPages:
@@ -94,5 +99,6 @@ class _Session:
             "skipped": number_of(queue.n_skipped, "document") if queue.n_skipped else None,
             "number": None if number is None else asdict(number),
             "people": [] if open_ else queue.agreements(),
+            "disputed": len(queue.disputed()),
             "file": queue.file.name,
         }

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from krag_eval import InvalidInputError, Run, write_run
@@ -163,6 +164,25 @@ def test_a_changed_label_is_noticed(tmp_path: Path) -> None:
         queue.file.write_text(damaged, encoding="utf-8")
         with pytest.raises(InvalidInputError, match=r"queue\.labels\.jsonl:1: "):
             LabelQueue(path)
+
+
+def test_no_damaged_byte_changes_a_label(tmp_path: Path) -> None:
+    rows = [{"query_id": f"q{n}", "document": {"id": f"d{n}"}, "label": None} for n in range(5)]
+    queue = LabelQueue(write_rows(tmp_path / "queue.jsonl", rows), "anna")
+    for place in queue.open():
+        queue.put(place, place % 3)
+    whole, random, n_noticed = queue.file.read_bytes(), np.random.default_rng(0), 0
+    for _ in range(400):
+        damaged = bytearray(whole)
+        damaged[random.integers(len(whole))] = random.integers(256)
+        queue.file.write_bytes(damaged)
+        try:
+            again = LabelQueue(queue.path, "anna")
+        except InvalidInputError:
+            n_noticed += 1
+        else:
+            assert again.votes == queue.votes, bytes(damaged)
+    assert n_noticed > 350
 
 
 def planned(folder: Path, n: int) -> tuple[dict[str, Run], Labels, Labels]:

@@ -21,6 +21,7 @@ pytest.importorskip("jinja2", reason="need the extra report")
 from krag_eval import Run, RunRow, write_run
 from krag_eval._utils.journal.rows import read_checked
 from krag_eval_labels import plan_labels, write_queue
+from tests.support.browser import findings
 from tests.support.view_cases import Served, serving
 
 if TYPE_CHECKING:
@@ -127,6 +128,13 @@ def test_two_people_label_60_by_keyboard_the_server_is_killed_and_nothing_is_los
             assert "60 of 60 labelled." in page.locator("#krag-pair").inner_text()
         assert "anna and bob agree on" in pages["bob"].locator("#krag-pair").inner_text()
         numbers = pages["bob"].locator("#krag-number").inner_text()
+        page = pages["bob"]
+        page.click("text=Ask me again where we disagree")
+        page.wait_for_selector("#krag-pair[data-place]")
+        first = rows[int(shown(page))]
+        assert grade_of(first["query_id"], first["document"]["id"], "bob") != grade_of(
+            first["query_id"], first["document"]["id"], "anna"
+        )
         for page in pages.values():
             page.context.close()
     for who in ("anna", "bob"):
@@ -171,6 +179,16 @@ def test_undo_skip_buttons_and_a_name_on_the_page(browser: Browser, folder: Path
         assert all("Content Security Policy" in text or "connect-src" in text for text in faults)
     assert [row["label"] for _, row in read_checked(folder / "queue.labels.jsonl")] == [1]
     assert [(row["who"], row["label"]) for _, row in read_checked(folder / "queue.labels-1.jsonl")] == [("1", 0)]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_can_be_used_with_a_screen_reader(browser: Browser, folder: Path, scheme: Any) -> None:
+    with serving(folder) as served:
+        page = browser.new_context(color_scheme=scheme, bypass_csp=True).new_page()
+        page.goto(f"{served.address}label/queue.jsonl")
+        page.wait_for_selector("#krag-pair[data-place]")
+        assert findings(page) == []
+        page.context.close()
 
 
 def test_the_pace_is_that_of_the_middle_label_without_pauses(browser: Browser, folder: Path) -> None:

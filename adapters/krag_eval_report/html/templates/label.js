@@ -46,7 +46,7 @@ function show() {
   const isOver = state.place === null;
   byId("progress").textContent = `${counted(Math.min(state.done + 1, state.total))} of ${counted(state.total)}${pace()}`;
   byId("file").textContent = state.file;
-  if (isOver) pair.replaceChildren(make("h2", {}, `${counted(state.done)} of ${counted(state.total)} labelled. Nothing is left.`), ...state.people.map((line) => make("p", {}, isolated(line))));
+  if (isOver) pair.replaceChildren(make("h2", {}, `${counted(state.done)} of ${counted(state.total)} labelled. Nothing is left.`), ...state.people.map((line) => make("p", {}, isolated(line))), state.disputed ? make("p", {}, make("a", { href: `?${new URLSearchParams({ who, again: "" })}` }, "Ask me again where we disagree")) : "");
   else {
     const text = state.text === null ? make("p", { class: "quiet" }, "No text: label by the id.") : prose("div", { class: "passage", tabindex: "0" }, state.text);
     const id = state.id === null ? null : make("p", { class: "id quiet" }, isolated(state.id));
