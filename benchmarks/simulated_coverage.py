@@ -188,7 +188,7 @@ def _of_micro(one: Population, n: int, samples: int) -> dict[str, float]:
         counts.add(rows[chosen])
         values = {key: ValueDistribution.of(column[chosen]) for key, column in result.detail.values.items()}
         spread = Distributions(values, {f"@{DEPTH}": counts})
-        found = intervals_of(replace(result, spread=spread), n_bootstrap=500, seed=seed)
+        found = intervals_of(replace(result, spread=spread), n_bootstrap=500, seed=seed, cluster="id")
         for key in _MICRO:
             low, high = found[key] or (0.0, 0.0)
             held[key] += low <= (result[key] or 0.0) <= high

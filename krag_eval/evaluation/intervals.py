@@ -52,9 +52,9 @@ def intervals_of(
     * Clusters of queries: the means that a randomisation test by whole clusters does not reject.
     * More than 10,000 queries: for means Student's t with allowance for skewness, for micro values the delta method.
 
-    If fewer than ten queries differ from the most common value, an interval that is not exact is widened by what the
-    sample may have missed: ten queries that all have 0.5 give 0.35 to 0.65, not a point. With fewer than ten queries
-    this is always so. Queries without a value are left out. The order of the queries changes no bit.
+    If fewer than ten queries differ from the most common value or make up the variance, or all vary little, an interval
+    that is not exact is widened by what the sample may have missed: ten queries that all have 0.5 give 0.35 to 0.65, not
+    a point. With fewer than ten queries this is always so. Queries without a value are left out. The order of the queries changes no bit.
 
     Args:
         result: What `evaluate` or `evaluate_run` returned.
