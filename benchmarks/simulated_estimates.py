@@ -22,7 +22,6 @@ from krag_eval import read_evalset
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval_labels.estimation import (
     Estimate,
-    _draw,
     _gain,
     _labels_needed,
     _Ranked,
