@@ -7,7 +7,7 @@ import math
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -273,7 +273,7 @@ def start_from_log(
     state = folder.state["settings"]
     state["width"] = width or state.get("width", 0.2)
     state["labels"] = max(labels or state.get("labels", 100), state.get("labels", 0))
-    lines += _add_system(folder, retriever)
+    lines += _add_system(folder, retriever, corpus)
     n_rows, n_new = folder.fill_queue(int(state["labels"]))
     if judge is not None:
         pairs = [
@@ -382,7 +382,7 @@ def _put(folder: Folder, read: ReadLog, chosen: Chosen, retriever: object, corpu
     for number, row in enumerate(rows):
         ranked = [] if isinstance(search, str) else search(row.question)
         pool = Pool(query_id=row.id, documents=[], ranks=[], outside=[], probabilities=[], n_outside=0)
-        pool = pool.with_ranking("log", row.retrieved, k)
+        pool = pool.with_ranking("log", [_with_text(one, texts) for one in row.retrieved], k)
         if not isinstance(search, str):
             found[row.id] = [texts[one] for one in ranked]
             pool = pool.with_ranking(HELPER, found[row.id], _DEPTH_OF_HELPER)
@@ -393,7 +393,7 @@ def _put(folder: Folder, read: ReadLog, chosen: Chosen, retriever: object, corpu
     folder.put_pools(pools)
 
 
-def _add_system(folder: Folder, retriever: object) -> list[str]:
+def _add_system(folder: Folder, retriever: object, corpus: object) -> list[str]:
     """Add what a further system retrieved to the runs and the pools, and say how many labels that needs."""
     if retriever in (None, "none", HELPER):
         return []
@@ -407,11 +407,14 @@ def _add_system(folder: Folder, retriever: object) -> list[str]:
     asked: Any = retriever
     run = retriever if isinstance(retriever, Run) else run_retriever(EvalSet(questions), asked, k=max(k, 10))
     by_text = {normalize(str(row.further.get("question"))): row for row in run.rows.values()}
+    texts = {} if corpus is None else _corpus(corpus)
+    for there in known:  # what other systems retrieved
+        texts |= {one.id or "": one for row in folder.run(there).rows.values() for one in row.retrieved if one.text}
     rankings: dict[str, Sequence[Document]] = {}
     for row in questions:
         found = run.rows.get(row["id"]) or by_text.get(normalize(row["question"]))
         if found is not None:
-            rankings[row["id"]] = [with_id(one) for one in found.found if one.id or one.text]
+            rankings[row["id"]] = [_with_text(with_id(one), texts) for one in found.found if one.id or one.text]
     if not rankings:
         raise InvalidInputError(
             Argument("retriever"),
@@ -422,9 +425,10 @@ def _add_system(folder: Folder, retriever: object) -> list[str]:
     before = folder.pools()
     pools = [pool.with_ranking(name, rankings[pool.query_id], k) for pool in before]
     queue = folder.queue()
-    in_queue, there = {row["query_id"] for row in queue}, {pair_of(row) for row in queue}
+    in_queue, queued = {row["query_id"] for row in queue}, {pair_of(row) for row in queue}
     needed = [row for pool in pools if pool.query_id in in_queue for row in pool.rows("", 0, 1.0)]
-    n_new = sum(pair_of(row) not in there for row in needed)
+    new = [row for row in needed if pair_of(row) not in queued]
+    n_new, n_blind = len(new), sum("text" not in row["document"] for row in new)
     folder.put_run(name, rankings)
     folder.put_pools(pools)
     folder.state["systems"].append(name)
@@ -432,9 +436,17 @@ def _add_system(folder: Folder, retriever: object) -> list[str]:
     lines = [f"{name}: needs {number_of(n_new, 'new label')} for the questions in the queue; all others are reused"]
     if not in_queue:
         lines = [f"{name}: a second system; its first {k} documents are in the pool"]
+    if n_blind:
+        lines.append(f"  {n_blind} of these have no text: name the searched documents as `corpus`")
     if missing:
         lines.append(f"  {number_of(len(missing), 'question')} without a row in it: they count as nothing retrieved")
     return lines
+
+
+def _with_text(document: Document, texts: Mapping[str, Document]) -> Document:
+    """Return a document with the text that another one of the same id has, if it has none."""
+    known = texts.get(document.id or "")
+    return document if document.text or known is None else replace(document, text=known.text)
 
 
 def _refuse_name(name: str) -> list[str]:

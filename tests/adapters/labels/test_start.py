@@ -258,6 +258,9 @@ def test_two_systems_and_a_third_that_reuses_their_labels(tmp_path: Path) -> Non
     )
     low, high = result.differences["words"]["precision"].interval or (1, 0)
     assert low <= truth <= high
+    texts = {d["id"]: d["text"] for d in DOCUMENTS}
+    queue = [json.loads(line) for line in (folder / "queue.jsonl").read_text().splitlines()]
+    assert sum(row["document"].get("text") == texts[row["document"]["id"]] for row in queue) > 0.9 * len(queue)
     before = len(files_of(folder)["queue.jsonl"].splitlines())
     third = Run.of(
         "first-two",
@@ -314,6 +317,14 @@ def test_a_log_of_ids_alone_has_no_second_retriever(tmp_path: Path) -> None:
     started = start_from_log(write_rows(tmp_path / "log.jsonl", rows), tmp_path / "eval")
     assert "no texts to search" in str(started)
     assert len((tmp_path / "eval" / "queue.jsonl").read_text().splitlines()) > 20
+
+
+def test_a_corpus_gives_texts_to_a_log_of_ids(tmp_path: Path) -> None:
+    rows = [{"question": f"What is {i}?", "retrieved_ids": [f"d{i}", f"d{i + 1}"], "answer": "So."} for i in range(30)]
+    corpus = [{"id": f"d{i}", "text": f"It is the text {i}."} for i in range(31)]
+    start_from_log(write_rows(tmp_path / "log.jsonl", rows), tmp_path / "eval", corpus=corpus)
+    queue = [json.loads(line) for line in (tmp_path / "eval" / "queue.jsonl").read_text().splitlines()]
+    assert all(row["document"]["text"].startswith("It is the text") for row in queue)
 
 
 def test_five_languages_are_strata(tmp_path: Path) -> None:
