@@ -128,7 +128,27 @@ def folder(tmp_path: Path) -> Path:
         for row in rows(0)
         if "retrieved" in row
     ]
-    files = {"spans": spans, "set": questions, "run": rows(0), "other": rows(1), "chunks": chunks, "staged": staged}
+    asked = [
+        {
+            "query_id": row["id"],
+            "question": row["question"],
+            "document": row["gold"][0],
+            "label": None,
+            "probability": 1,
+        }
+        for row in questions
+    ]
+    said = [{"key": HOSTILE, "query_id": HOSTILE, "document_id": HOSTILE, "relevance": HOSTILE, "annotator": HOSTILE}]
+    files = {
+        "queue": asked,
+        "said": said,
+        "spans": spans,
+        "set": questions,
+        "run": rows(0),
+        "other": rows(1),
+        "chunks": chunks,
+        "staged": staged,
+    }
     for name, content in files.items():
         text = "".join(json.dumps(row) + "\n" for row in content)
         for stem in (name, f"{name}{FILE}"):
@@ -143,8 +163,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-NAMES = ("set", "run", "other", "chunks", "spans", "staged")
-SET, RUN, OTHER, CHUNKS, SPANS, STAGED = (f"{name}{FILE}.jsonl" for name in NAMES)
+NAMES = ("set", "run", "other", "chunks", "spans", "staged", "queue")
+SET, RUN, OTHER, CHUNKS, SPANS, STAGED, QUEUE = (f"{name}{FILE}.jsonl" for name in NAMES)
 # Each command, once or more often, with the arguments that follow its name.
 COMMANDS: list[list[str]] = [
     ["evaluate", SET, RUN],
@@ -187,6 +207,10 @@ COMMANDS: list[list[str]] = [
     ["doctor", SET, RUN, OTHER],
     ["doctor", SET, RUN, OTHER, "--json", "-"],
     ["estimate", SET, RUN, OTHER, "--judge", f"no{FILE}.jsonl", "--labels", "no.jsonl"],
+    ["label", QUEUE],
+    ["label", QUEUE, RUN, "--who", FILE],
+    ["label", QUEUE, "--export", f"labels{FILE}.csv"],
+    ["label", QUEUE, "--import", "said.jsonl"],
     ["diagnose", SET, RUN, OTHER],
     ["funnel", SET, STAGED],
     ["funnel", SET, STAGED, RUN, "--by", "type", "--json", "-"],

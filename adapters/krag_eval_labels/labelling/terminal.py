@@ -125,16 +125,13 @@ def _say(text: str) -> None:
 
 def read_keys() -> Iterable[str]:
     """Yield the keys that are pressed, in lower case; from lines of stdin, each with one key, if it is no terminal."""
-    if not sys.stdin.isatty():
+    try:
+        while sys.stdin.isatty():
+            yield click.getchar().lower()
         for line in sys.stdin:
             if key := line.strip().lower():
                 yield key
+    except EOFError:
         return
-    while True:
-        try:
-            yield click.getchar().lower()
-        except EOFError:
-            return
-        except OSError as error:  # the terminal is gone
-            _say(describe_error(error))
-            return
+    except OSError as error:  # the terminal is gone
+        _say(describe_error(error))
