@@ -261,13 +261,8 @@ def check_free(target: Path, force: bool, inputs: Sequence[Path] = ()) -> None:
 # What `-` is for a parameter that takes a path: standard output, or nothing that could be used. The rest is read.
 _WRITTEN = frozenset({"target", "out", "per_query", "queue", "json_out", "markdown_out"})
 _PRINTED = frozenset({"json_out", "markdown_out"})  # by the command itself, in the place of its tables
-<<<<<<< HEAD
-_NAMED = frozenset({"log", "plots", "journals", "journal", "prompts", "output", "outbox", "versions"})
+_NAMED = frozenset({"log", "plots", "journals", "journal", "prompts", "output", "outbox", "versions", "at", "export"})
 _RESUMED = frozenset({"run", "score_logs", "start"})  # what they write is read when they resume
-=======
-_NAMED = frozenset({"plots", "journals", "journal", "prompts", "output", "outbox", "versions", "at", "export"})
-_RESUMED = frozenset({"run", "score_logs"})  # what they write is read when they resume
->>>>>>> h2
 
 
 @contextlib.contextmanager
@@ -306,18 +301,6 @@ def dashes(command: str, given: Mapping[str, Any]) -> Iterator[None]:
 
 def _shown(name: str) -> str:
     """Return what a parameter is called on the command line."""
-<<<<<<< HEAD
-    names = {
-        "evalset": "EVALSET",
-        "runs": "RUN",
-        "run": "RUN",
-        "log": "LOG",
-        "source": "IN",
-        "target": "OUT",
-        "outbox": "OUTBOX",
-    }
-=======
     names = {"evalset": "EVALSET", "runs": "RUN", "run": "RUN", "source": "IN", "target": "OUT", "outbox": "OUTBOX"}
-    names |= {"at": "QUEUE", "import_from": "--import"}
->>>>>>> h2
+    names |= {"log": "LOG", "at": "QUEUE", "import_from": "--import"}
     return names.get(name, f"--{name.removesuffix('_out').replace('_', '-')}")
