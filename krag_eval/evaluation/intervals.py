@@ -24,11 +24,11 @@ from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.metrics.aggregation import COVERED, GOLD, OUT_OF, RELEVANT, Distributions, counts_of
 from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs, ranks_within
 from krag_eval.metrics.f1 import harmonic_mean
-from krag_eval.statistics.bounded_mean import BoundedMean, ProvenMean, SummedMean
+from krag_eval.statistics.bounded_mean import BoundedMean, Interval, ProvenMean, SummedMean
 from krag_eval.statistics.checks import check_confidence, need_scipy
 from krag_eval.statistics.clusters import cluster_intervals, connected, width_ratio
 from krag_eval.statistics.distributions import CountDistribution
-from krag_eval.statistics.intervals import Interval, Pooled, Sample, sample_intervals
+from krag_eval.statistics.intervals import Pooled, Sample, sample_intervals
 
 Clusters = str | Sequence[object] | Mapping[str, object] | None
 """What makes queries depend on each other: a field, labels in the order of the queries or by their ids, or nothing."""
@@ -305,7 +305,7 @@ def proven_means(result: EvaluationResult, labels: IntArray | None) -> Callable[
 def _bounded(pooled: Pooled | None, rows: Any, **units: IntArray) -> BoundedMean:
     if pooled is not None:
         return pooled.bounded(rows, **units)
-    return BoundedMean.of(rows, least=rows.min(initial=0.0), most=rows.max(initial=1.0), **units)
+    return BoundedMean.of(rows, None, **units, least=rows.min(initial=0.0), most=rows.max(initial=1.0))
 
 
 def _rows_of(key: str, sample: Sample, detail: Detail) -> tuple[Any, BoolArray]:

@@ -55,7 +55,8 @@ class Pooled:
         """Return what rows of counts prove about the value; `units` as `BoundedMean.of` takes them."""
         sums, sizes = self.terms(rows)
         shares = np.divide(sums, sizes, out=np.zeros(len(rows)), where=sizes > 0)  # a tangent's may leave 0 to 1
-        return BoundedMean.of(sums, sizes, least=shares.min(initial=0.0), most=shares.max(initial=1.0), **units)
+        least, most = float(shares.min(initial=0.0)), float(shares.max(initial=1.0))
+        return BoundedMean.of(sums, sizes, least=least, most=most, **units)
 
 
 @dataclass(frozen=True, slots=True)
