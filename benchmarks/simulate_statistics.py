@@ -138,16 +138,16 @@ def _compared_sizes(smoke: bool) -> tuple[int, list[int], int, int]:
 
 def false_alarms(smoke: bool) -> Iterator[str]:
     """How often `compare` finds a difference where there is none."""
-    size, *sizes = _compared_sizes(smoke)
+    size, sizes, comparisons, rounds = _compared_sizes(smoke)
     yield "\nTwo systems that are equally good, seven metrics, four slices:\n"
-    yield from alarm_table(population("another ranking, no better", size, 0.0, 1.0), *sizes)
+    yield from alarm_table(population("another ranking, no better", size, 0.0, 1.0), sizes, comparisons, rounds)
 
 
 def power(smoke: bool) -> Iterator[str]:
     """How often it finds one where there is one."""
-    size, *sizes = _compared_sizes(smoke)
+    size, sizes, comparisons, rounds = _compared_sizes(smoke)
     yield "\nA system that is a little better, nDCG@10 alone:\n"
-    yield from power_table(population("another ranking everywhere", size, 0.15, 1.0), *sizes)
+    yield from power_table(population("another ranking everywhere", size, 0.15, 1.0), sizes, comparisons, rounds)
 
 
 def of_large_samples(smoke: bool) -> Iterator[str]:

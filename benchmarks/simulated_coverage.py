@@ -82,7 +82,8 @@ def of_widths(smoke: bool) -> Iterator[str]:
     yield "\nHow many times as wide as the resampled one the interval of a difference is, on average:\n"
     yield f"| of | samples | {' | '.join(f'{n:,}' for n in sizes)} |"
     yield f"| --- | --: |{' --: |' * len(sizes)}"
-    for name, values, _ in _differences(smoke):
+    real = [one for one in _of_population(better_population(smoke), is_first=False) if "recall" not in one[0]]
+    for name, values, _ in (*real, *_differences(smoke)):
         widths = []
         for n in sizes:
             drawn = values[np.random.default_rng(n).integers(0, len(values), (n, samples))]

@@ -24,11 +24,11 @@ from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.metrics.aggregation import COVERED, GOLD, OUT_OF, RELEVANT, Distributions, counts_of
 from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs, ranks_within
 from krag_eval.metrics.f1 import harmonic_mean
-from krag_eval.statistics.bounded_mean import BoundedMean, ProvenMean, SummedMean
+from krag_eval.statistics.bounded_mean import BoundedMean, Interval, ProvenMean, SummedMean
 from krag_eval.statistics.checks import check_confidence, need_scipy
 from krag_eval.statistics.clusters import cluster_intervals, connected, width_ratio
 from krag_eval.statistics.distributions import CountDistribution
-from krag_eval.statistics.intervals import Interval, Pooled, Sample, sample_intervals
+from krag_eval.statistics.intervals import Pooled, Sample, sample_intervals
 
 Clusters = str | Sequence[object] | Mapping[str, object] | None
 """What makes queries depend on each other: a field, labels in the order of the queries or by their ids, or nothing."""
@@ -53,8 +53,9 @@ def intervals_of(
     * More than 10,000 queries: for means Student's t with allowance for skewness, for micro values the delta method.
 
     If fewer than ten queries differ from the most common value or make up the variance, or all vary little, an interval
-    that is not exact is widened by what the sample may have missed: ten queries that all have 0.5 give 0.35 to 0.65, not
-    a point. With fewer than ten queries this is always so. Queries without a value are left out. The order of the queries changes no bit.
+    that is not exact is widened by what the sample may have missed: ten queries that all have 0.5 give 0.35 to 0.65,
+    not a point. With fewer than ten queries this is always so. Queries without a value are left out. The order of the
+    queries changes no bit.
 
     Args:
         result: What `evaluate` or `evaluate_run` returned.
@@ -302,9 +303,9 @@ def proven_means(result: EvaluationResult, labels: IntArray | None) -> Callable[
 
 
 def _bounded(pooled: Pooled | None, rows: Any, **units: IntArray) -> BoundedMean:
-    sums, sizes = (rows, np.ones(len(rows))) if pooled is None else pooled.terms(rows)
-    shares = np.divide(sums, sizes, out=np.zeros(len(rows)), where=sizes > 0)  # those of a tangent may leave 0 to 1
-    return BoundedMean.of(sums, sizes, least=shares.min(initial=0.0), most=shares.max(initial=1.0), **units)
+    if pooled is not None:
+        return pooled.bounded(rows, **units)
+    return BoundedMean.of(rows, None, **units, least=rows.min(initial=0.0), most=rows.max(initial=1.0))
 
 
 def _rows_of(key: str, sample: Sample, detail: Detail) -> tuple[Any, BoolArray]:

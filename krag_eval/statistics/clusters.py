@@ -113,12 +113,12 @@ def cluster_intervals(
     wide = widen(low, high, units.mean(units.whole.sum(axis=0)), bounds, n_clusters, confidence)
     is_sparse = few_differ(units.whole)
     for column, (least, most) in enumerate(zip(*bounds, strict=True)):
-        rows, times = np.unique(values[:, column], return_counts=True)
-        if not is_sparse[column] and few_outweigh(rows, times):
+        distinct, counts = np.unique(values[:, column], return_counts=True)
+        if not is_sparse[column] and few_outweigh(distinct, counts):
             of_clusters = BoundedMean.of(values[:, column], least=float(least), most=float(most), labels=labels)
             proven = proven_interval(of_clusters, confidence)
             low[column], high[column] = min(low[column], proven[0]), max(high[column], proven[1])
-        is_sparse[column] |= moved(rows, times, (float(least), float(most))) < MOVED * (1 - 1e-9)
+        is_sparse[column] |= moved(distinct, counts, (float(least), float(most))) < MOVED * (1 - 1e-9)
     low, high = np.where(is_sparse, wide[0], low), np.where(is_sparse, wide[1], high)
     return np.maximum(low, bounds[0]), np.minimum(high, bounds[1])
 

@@ -11,8 +11,17 @@ from typing import TypeVar
 import numpy as np
 
 from krag_eval._utils.arrays import FloatArray, IntArray
-from krag_eval.statistics.bootstrap import binomial_interval, percentile_interval, widen, with_allowance
-from krag_eval.statistics.bounded_mean import Interval
+from krag_eval.statistics.bootstrap import (
+    MOVED,
+    binomial_interval,
+    few_outweigh,
+    moved,
+    percentile_interval,
+    proven_interval,
+    widen,
+    with_allowance,
+)
+from krag_eval.statistics.bounded_mean import BoundedMean, Interval
 from krag_eval.statistics.distributions import (
     MOST_DRAWN,
     N_COLUMNS,
@@ -41,6 +50,13 @@ class Pooled:
     combine: Callable[[FloatArray, FloatArray, FloatArray, FloatArray], FloatArray]
     tangent: Callable[[int, int, int, int], tuple[float, Sequence[Fraction]]]
     terms: Callable[[IntArray], tuple[FloatArray, FloatArray]]
+
+    def bounded(self, rows: IntArray, **units: IntArray) -> BoundedMean:
+        """Return what rows of counts prove about the value; `units` as `BoundedMean.of` takes them."""
+        sums, sizes = self.terms(rows)
+        shares = np.divide(sums, sizes, out=np.zeros(len(rows)), where=sizes > 0)  # a tangent's may leave 0 to 1
+        least, most = float(shares.min(initial=0.0)), float(shares.max(initial=1.0))
+        return BoundedMean.of(sums, sizes, least=least, most=most, **units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +123,33 @@ def _widened(ends: Interval, estimate: float, sample: Sample, confidence: float,
         return ends
     if sample.pooled is None:
         return with_allowance(ends, values.table.rows, values.table.counts, (least, most), confidence, rounds, seed)
+    if sample.pooled.counts.table is not None:
+        return _pooled_with_allowance(ends, estimate, sample.pooled, confidence, is_sparse=values.is_sparse)
     if not values.is_sparse:
         return ends
     bounds = np.array([least]), np.array([most])
     wider = widen(np.array([low]), np.array([high]), np.array([estimate]), bounds, values.n, confidence)
     return wider[0].item(), wider[1].item()
+
+
+def _pooled_with_allowance(
+    ends: Interval, estimate: float, pooled: Pooled, confidence: float, *, is_sparse: bool
+) -> Interval:
+    """Return the interval of a pooled count, widened to Gaffke's bound on the terms of `with_allowance`.
+
+    What deviates are the parts that the rows have in the ratio: what each adds beyond the estimate, in units of the
+    largest that a row could add.
+    """
+    table = pooled.counts.table
+    if table is None:
+        return ends
+    mean = pooled.bounded(table.rows, times=table.counts)
+    beyond, reach = mean.sums - estimate * mean.sizes, float(mean.sizes.max(initial=0.0))
+    times, limits = mean.times.astype(np.int64), (-estimate, 1 - estimate)
+    if is_sparse or not reach or few_outweigh(beyond, times) or moved(beyond / reach, times, limits) < MOVED:
+        wide = proven_interval(mean, confidence) if reach else (0.0, 1.0)
+        return min(ends[0], max(wide[0], 0.0)), max(ends[1], min(wide[1], 1.0))
+    return ends
 
 
 def _bootstrapped(

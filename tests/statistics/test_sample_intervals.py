@@ -17,6 +17,7 @@ from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval.evaluation.intervals import intervals_of
 from krag_eval.metrics.aggregation import Distributions
 from krag_eval.statistics.bootstrap import unseen_share
+from krag_eval.statistics.bounded_mean import BoundedMean
 from krag_eval.statistics.distributions import CountDistribution, ValueDistribution
 from krag_eval.statistics.intervals import Sample, sample_intervals
 
@@ -193,3 +194,14 @@ def test_micro_intervals_of_large_samples_hold_the_truth() -> None:
             low, high = intervals[f"micro_{metric}@1"] or (1.0, 0.0)
             held[metric] += low <= truth <= high
     assert all(182 <= count <= 198 for count in held.values()), held
+
+
+def test_few_misses_of_pooled_counts_are_widened_to_the_bound_of_gaffke() -> None:
+    # One of 50 queries misses its only gold document; one that is not in the sample may miss two.
+    gold = [[2 * n, 2 * n + 1][: 1 + (n + 1) % 2] for n in range(50)]
+    found = [["x"] if n == 1 else both for n, both in enumerate(gold)]
+    low, high = intervals_of(evaluate_ids(gold, found, k=2, metrics="recall"))["micro_recall@2"] or (0, 0)
+    n_gold = np.array([len(both) for both in gold], dtype=np.float64)
+    proven = BoundedMean.of(np.where(np.arange(50) == 1, 0.0, n_gold), n_gold).interval(0.025)
+    assert low == pytest.approx(proven[0], abs=1e-8)
+    assert high == pytest.approx(proven[1], abs=2e-2)

@@ -276,8 +276,7 @@ def _curves(axes: Axes, key: str, sweeps: Sweeps) -> None:
         given += values
         heights = [float("nan") if value is None else value for value in values]
         axes.plot(swept.thresholds, heights, **(line_style(number) | {"markersize": 2.5}), label=str(name) or key)
-    around = next(iter(sweeps.values())).around
-    for in_use in _in_use(sweeps):
+    for in_use, around in {swept.in_use: swept.around for swept in sweeps.values()}.items():
         axes.axvline(in_use, **MARKED, label=f"threshold {in_use:g}")
         axes.axvspan(in_use - around, in_use + around, **AROUND)
     axes.set_title(shorten(clean(key), TITLE_WIDTH))

@@ -17,9 +17,10 @@ from krag_eval._utils.suggestions import key_hint
 from krag_eval.evaluation.answers.references import AnswerSheet
 from krag_eval.evaluation.answers.refusals import is_empty
 from krag_eval.metrics.aggregation import MeanState
+from krag_eval.statistics.bounded_mean import Interval
 from krag_eval.statistics.checks import check_confidence, need_scipy
 from krag_eval.statistics.distributions import ValueDistribution
-from krag_eval.statistics.intervals import Interval, Sample, sample_intervals
+from krag_eval.statistics.intervals import Sample, sample_intervals
 
 if TYPE_CHECKING:
     import pandas as pd
