@@ -2,9 +2,9 @@
 
     python -m benchmarks.logs_to_numbers [--rag25 HUMAN.qrels JUDGE.qrels] [--xquad FOLDER] [--draws 1000] [--smoke]
 
-Three logs whose truth is known: pseudo-questions from topics of TREC RAG 2025, each with a part of its topic's passages
-and people's grades; questions of XQuAD in five languages, searched by BM25 over all paragraphs; and the bundled
-collection, whose 80 questions are asked again and again. Each draw orders the questions as `krag-eval start` does,
+Four logs whose truth is known: pseudo-questions from topics of TREC RAG 2025, each with a part of its topic's passages
+and people's grades less 1; questions of XQuAD in five languages, searched by BM25 over all paragraphs; and two of the
+bundled collection, whose 80 questions are asked again and again. Each draw orders them as `krag-eval start` does,
 labels the first of them, and compares the intervals with the mean over all rows of the log.
 """
 
@@ -14,7 +14,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -137,8 +137,8 @@ def xquad_log(folder: Path, of_each: int) -> Log:
     return searched_log("XQuAD", questions, texts, 2 * len(questions))
 
 
-def bundled_log() -> Log:
-    """Make a log of the bundled collection: 80 questions in 1,000 rows."""
+def bundled_log(rows_in_all: int = 1_000, *, swapped: bool = False) -> Log:
+    """Make a log of the bundled collection, whose 80 questions are asked again and again; or with swapped systems."""
     from krag_eval_chunkers.demo_data import load_collection
 
     documents, questions = load_collection()
@@ -146,7 +146,9 @@ def bundled_log() -> Log:
         {"question": q["question"], "gold": [g["id"] for g in q["gold"]], "language": q["metadata"]["language"]}
         for q in questions
     ]
-    return searched_log("bundled", rows, {d["id"]: d["text"] for d in documents}, 920)
+    name = f"bundled, {rows_in_all} rows"
+    log = searched_log(name, rows, {d["id"]: d["text"] for d in documents}, rows_in_all - len(rows))
+    return replace(log, rankings=log.rankings[::-1]) if swapped else log
 
 
 def planted_judge(log: Log, correlation: float) -> list[Grades]:
@@ -316,7 +318,7 @@ def main() -> int:
     parser.add_argument("--draws", type=int, default=1_000)
     parser.add_argument("--smoke", action="store_true", help="a few draws of the bundled collection")
     given = parser.parse_args()
-    logs = [bundled_log()]
+    logs = [bundled_log(), bundled_log(300, swapped=True)]
     for name, path in (("rag25", given.rag25), ("xquad", given.xquad)):
         if path is None:
             print(f"NOT SIMULATED: {name}. Pass --{name} with its files.", file=sys.stderr)

@@ -8,7 +8,7 @@ people may stop at any place, and a judge that went further is a first phase of 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -20,6 +20,8 @@ from krag_eval_labels.estimation import Interval, inclusion_probabilities
 _FEWEST_OF_STRATUM, _FEWEST_FOR_JUDGE = 3, 8
 # Of fewer differing questions, others may differ as much as none of them shows.
 _FEW_DIFFER = 6.0
+# A question that was not drawn may differ by this share of the largest difference.
+_UNSEEN = 0.25
 
 
 def order_of_draw(weight: FloatArray, stratum: IntArray, seed: int) -> IntArray:
@@ -162,13 +164,15 @@ class Design:
             sure = (
                 float(np.where(is_defined & (p >= 1 - 1e-9), u * np.where(is_defined, values, 0.0), 0.0).sum()) / mass
             )
-            part = _Part(sure, total, free, total**2 / float(open_ @ open_))
+            one_more = float(open_**2 @ np.maximum(1 - p, 0)) / np.count_nonzero(open_) * (_UNSEEN * largest) ** 2
+            blind = u * r * np.sqrt(np.maximum(1 - p, 0) * spread)
+            left_open = min(float(terms @ terms) / max(float(blind @ blind), 1e-18), 1.0)
+            part = _Part(sure, total, free, total**2 / float(open_ @ open_), one_more)
             seen = float(np.abs(values[is_defined]).max()) if is_difference else largest
-            rest = part, largest, seen or largest, is_difference, confidence
-            interval = _interval(value, terms, freedom, *rest)
+            rest = largest, seen or largest, is_difference, confidence
+            interval = _interval(value, terms, freedom, replace(part, one_more=one_more * left_open), *rest)
             if weight and interval[1] > interval[0]:
-                blind = u * r * np.sqrt(np.maximum(1 - p, 0) * spread)
-                low, high = _interval(start, blind, _freedom(blind, own), *rest)
+                low, high = _interval(start, blind, _freedom(blind, own), part, *rest)
                 savings = ((high - low) / (interval[1] - interval[0])) ** 2
         else:  # every question of the log is labelled
             interval = value, value
@@ -178,7 +182,7 @@ class Design:
             n=n_defined,
             n_undefined=len(values) - n_defined,
             judge_alone=alone,
-            judge_weight=weight,
+            judge_weight=round(weight, 9) + 0.0,
             savings=savings,
         )
 
@@ -246,12 +250,14 @@ class _Part:
         share: Their share of the traffic.
         unseen: The same without what the finite log leaves open.
         n: How many equally large ones they are worth.
+        one_more: The variance that one more of them would add, with that share of the largest difference.
     """
 
     sure: float
     share: float
     unseen: float
     n: float
+    one_more: float
 
 
 def _interval(
@@ -282,7 +288,7 @@ def _interval(
             return max(value - reach, least), min(value + reach, largest)
         few = variance**2 / float((terms**4).sum())
         t = -float(stdtrit(max(min(freedom, 3 * few), 1), tail))
-        error = math.sqrt(variance)
+        error = math.sqrt(variance + part.one_more)
         shift = float((terms**3).sum()) / variance**1.5 * (2 * t**2 + 1) / 6
         below, above = (t - min(shift, 0)) * error, (t + max(shift, 0)) * error
         if few < _FEW_DIFFER:

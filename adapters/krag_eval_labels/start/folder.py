@@ -82,9 +82,11 @@ class Folder:
         try:
             state = parse_json(read_whole(own / "start.json").decode())
         except ValueError as error:
-            raise InvalidInputError(f"{own / 'start.json'}: is damaged ({error}). Make the folder again.") from error
+            raise InvalidInputError(
+                f"{own / 'start.json'}: is damaged ({error}). Delete it and start again."
+            ) from error
         if not isinstance(state, dict) or state.get("krag_eval_start") != VERSION:
-            raise InvalidInputError(f"{own / 'start.json'}: is not of this version. Make the folder again.")
+            raise InvalidInputError(f"{own / 'start.json'}: is not of this version. Name another folder.")
         return cls(own, state)
 
     @property

@@ -86,6 +86,8 @@ def judge_pools(path: Path, pairs: Iterable[tuple[str, str, Document]], judge: o
                 _keep(path, rows)
     finally:
         _keep(path, rows)
+    if not todo:
+        return "the judge has labelled all documents of the pools"
     told = f"the judge labelled {n_asked - failed.total()} of {number_of(len(todo), 'document')}"
     told += "".join(f", {n} {reason}" for reason, n in failed.items())
     left = len(todo) - n_asked

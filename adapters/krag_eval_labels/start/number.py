@@ -140,7 +140,7 @@ class LogNumber:
             judged = self.systems["log"]["precision"]
             alone = "" if judged.judge_alone is None else f"the judge alone says {judged.judge_alone:.3f}; "
             lines.append(
-                f"  Judge, {_name('precision', self.k)}: {alone}weight {judged.judge_weight:.2f}; without it "
+                f"  Judge, {_name('precision', self.k)}: {alone}weight {judged.judge_weight or 0.0:.2f}; without it "
                 f"{judged.savings:.1f} x as many questions. {self.agreement}"
             )
         for name in self.decided:

@@ -17,4 +17,4 @@ def test_the_simulation_runs_without_other_data_and_says_so() -> None:
     assert done.returncode == 0, done.stderr
     assert "NOT SIMULATED: rag25" in done.stderr
     assert "NOT SIMULATED: xquad" in done.stderr
-    assert done.stdout.count("| bundled |") > 10
+    assert done.stdout.count("| bundled, 1000 rows |") > 10
