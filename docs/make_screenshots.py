@@ -163,7 +163,7 @@ def _labelling(browser: Browser, scheme: str, folder: Path) -> Iterator[Page]:
 
     def answer(route: Route) -> None:
         if route.request.method == "POST":
-            route.fulfill(json=served.answer(path, route.request.post_data_json))
+            route.fulfill(json=served.answer(path, route.request.post_data_json or {}))
         else:
             route.fulfill(body=page_text, content_type="text/html; charset=utf-8")
 

@@ -108,7 +108,7 @@ LAST = {"name": f"rerank {HOSTILE}", "inputs": [HOSTILE], "retrieved": []}
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder in which every text and every file name is hostile."""
-    questions = [
+    questions: list[dict[str, Any]] = [
         {
             "id": f"{n}{HOSTILE}",
             "question": f"{n // 2} {HOSTILE}",

@@ -99,7 +99,7 @@ def langfuse(items: Iterable[Item], *, suggest: bool) -> object:
         "traces": [
             {
                 "id": item.trace_id,
-                "name": "krag-eval label",
+                "name": "passage to label",
                 "input": {"question": item.question},
                 "output": {"text": item.text},
                 "metadata": {

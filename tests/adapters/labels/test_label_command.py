@@ -235,6 +235,23 @@ def test_without_a_judge_the_sample_alone_is_estimated_and_skips_count_both_ways
     assert all(wide >= narrow - 0.01 for narrow, wide in zip(widths(plain), widths(skipped), strict=True))
 
 
+def test_grades_of_a_set_that_the_queue_leaves_out_count_too(command: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, judge, people = population()
+    known = [{"id": q, "question": q, "gold": [{"id": "d0", "grade": row["d0"]}]} for q, row in people.items()]
+    write_rows(Path("set.jsonl"), known)
+    write_run(runs["one"], "run.jsonl")
+    write_queue(plan_labels({"one": runs["one"]}, judge=judge, n=60, evalset=known), "queue.jsonl")
+    rows = [row for _, row in read_checked("queue.jsonl")]
+    keys = [str(int(people[row["query_id"]][row["document"]["id"]])) for row in rows]
+    typed(monkeypatch, "".join(keys))
+    out = command("label queue.jsonl run.jsonl --known set.jsonl --width 0.01").out
+    zeros = {q: dict.fromkeys(row, 0.0) for q, row in people.items()}
+    expected = estimate({"run": runs["one"]}, judge=zeros, people=filled_in(rows, people), evalset=known).systems[0]
+    low, high = expected.sampling_interval
+    assert f"  run  {expected.value:.3f}, {low:.3f} to {high:.3f} for these questions" in out
+    assert "0.01 is wanted." in out
+
+
 def test_a_queue_that_nobody_drew_has_no_number_and_says_why(command: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
     write_rows(Path("queue.jsonl"), SOME)
     write_rows(Path("run.jsonl"), [{"query_id": "q1", "retrieved": [{"id": "a"}]}])
