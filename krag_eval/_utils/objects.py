@@ -39,7 +39,7 @@ class ShortRepr:
     __slots__ = ()
 
     def __repr__(self) -> str:
-        fields = [field.name for field in dataclasses.fields(self) if field.repr]  # type: ignore[arg-type]
+        text, fields = "", [field.name for field in dataclasses.fields(self) if field.repr]  # type: ignore[arg-type]
         for most in (1_500, 300, 60, 20):
             shown = _Short(most)
             parts = (f"{name}={shown.repr(getattr(self, name))}" for name in fields)
@@ -60,7 +60,7 @@ class _Short(reprlib.Repr):
         self.maxstring = self.maxother = self.maxlong = most
         self.maxlist = self.maxtuple = self.maxdict = self.maxset = self.maxfrozenset = max(3, most // 50)
 
-    def repr_dict(self, x: Mapping[object, object], level: int) -> str:  # type: ignore[override]
+    def repr_dict(self, x: Mapping[object, object], level: int) -> str:
         """Return a mapping in its own order."""
         if level <= 0 and x:
             return "{...}"
