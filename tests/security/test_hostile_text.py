@@ -139,7 +139,17 @@ def folder(tmp_path: Path) -> Path:
         for row in questions
     ]
     said = [{"key": HOSTILE, "query_id": HOSTILE, "document_id": HOSTILE, "relevance": HOSTILE, "annotator": HOSTILE}]
+    logged = [
+        {
+            "question": row["question"],
+            "contexts": [chunk["text"] for chunk in chunks],
+            "answer": HOSTILE,
+            "topic": HOSTILE,
+        }
+        for row in questions
+    ]
     files = {
+        "log": logged,
         "queue": asked,
         "said": said,
         "spans": spans,
@@ -163,8 +173,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-NAMES = ("set", "run", "other", "chunks", "spans", "staged", "queue")
-SET, RUN, OTHER, CHUNKS, SPANS, STAGED, QUEUE = (f"{name}{FILE}.jsonl" for name in NAMES)
+NAMES = ("set", "run", "other", "chunks", "spans", "staged", "queue", "log")
+SET, RUN, OTHER, CHUNKS, SPANS, STAGED, QUEUE, LOG = (f"{name}{FILE}.jsonl" for name in NAMES)
 # Each command, once or more often, with the arguments that follow its name.
 COMMANDS: list[list[str]] = [
     ["evaluate", SET, RUN],
@@ -207,6 +217,8 @@ COMMANDS: list[list[str]] = [
     ["doctor", SET, RUN, OTHER],
     ["doctor", SET, RUN, OTHER, "--json", "-"],
     ["estimate", SET, RUN, OTHER, "--judge", f"no{FILE}.jsonl", "--labels", "no.jsonl"],
+    ["start", LOG, "--out", f"eval{FILE}"],
+    ["start", LOG, "--judge", "attack:write", "--retriever", RUN],
     ["label", QUEUE],
     ["label", QUEUE, RUN, "--who", FILE],
     ["label", QUEUE, "--export", f"labels{FILE}.csv"],

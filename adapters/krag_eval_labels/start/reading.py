@@ -235,8 +235,8 @@ def with_id(document: Document) -> Document:
     """Return a document with an id: its own, else a hash of its text."""
     if document.id is not None:
         return document
-    text = normalize(document.text or "")
-    return replace(document, id=f"text-{hashlib.sha256(text.encode()).hexdigest()[:12]}")
+    text = normalize(document.text or "").encode("utf-8", "surrogatepass")
+    return replace(document, id=f"text-{hashlib.sha256(text).hexdigest()[:12]}")
 
 
 class _Masking:
