@@ -164,11 +164,12 @@ class Design:
             sure = (
                 float(np.where(is_defined & (p >= 1 - 1e-9), u * np.where(is_defined, values, 0.0), 0.0).sum()) / mass
             )
-            one_more = float(open_**2 @ np.maximum(1 - p, 0)) / np.count_nonzero(open_) * (_UNSEEN * largest) ** 2
+            seen = float(np.abs(values[is_defined]).max()) if is_difference else largest
+            differs = min(_UNSEEN * largest, seen or largest)
+            one_more = float(open_**2 @ np.maximum(1 - p, 0)) / np.count_nonzero(open_) * differs**2
             blind = u * r * np.sqrt(np.maximum(1 - p, 0) * spread)
             left_open = min(float(terms @ terms) / max(float(blind @ blind), 1e-18), 1.0)
             part = _Part(sure, total, free, total**2 / float(open_ @ open_), one_more)
-            seen = float(np.abs(values[is_defined]).max()) if is_difference else largest
             rest = largest, seen or largest, is_difference, confidence
             interval = _interval(value, terms, freedom, replace(part, one_more=one_more * left_open), *rest)
             if weight and interval[1] > interval[0]:

@@ -440,6 +440,22 @@ def test_the_readme_of_a_folder_has_commands_that_run(command: Runner) -> None:
             assert command(line).code == 0, line
 
 
+def test_a_stratum_is_named_where_it_surely_differs(tmp_path: Path) -> None:
+    rows = [row_of(i, plan="paid" if i % 2 else "free") for i in range(80)]
+    start_from_log(write_rows(tmp_path / "log.jsonl", rows), tmp_path / "eval", labels=200)
+    queue = [json.loads(line) for line in (tmp_path / "eval" / "queue.jsonl").read_text().splitlines()]
+    for row in queue:
+        row["label"] = int(row["question"].rstrip("?").split()[-1]) % 2  # what people with a plan find is relevant
+    write_rows(tmp_path / "eval" / "queue.jsonl", queue)
+    result = number_from_labels(tmp_path / "eval")
+    assert set(result.decided) == {"free", "paid"}
+    assert result.strata["paid"]["precision"].value == 1
+    for row in queue:
+        row["label"] = len(row["document"]["text"]) % 2
+    write_rows(tmp_path / "eval" / "queue.jsonl", queue)
+    assert number_from_labels(tmp_path / "eval").decided == ()
+
+
 @pytest.mark.parametrize("line", ["evaluate log.jsonl", "report log.jsonl", "doctor log.jsonl", "inspect log.jsonl"])
 def test_a_log_leads_to_start_and_nothing_else(command: Runner, line: str) -> None:
     write_rows(Path("log.jsonl"), [row_of(i) for i in range(5)])
