@@ -216,7 +216,10 @@ def _why_not(found: Understanding, sample: list[dict[str, Any]], path: str) -> s
     if found.readings:
         return _said(found, path)
     if sample and {*ID_KEYS} & sample[0].keys() and {*TEXT_KEYS} & sample[0].keys():
-        return "It looks like a corpus: documents with ids and texts. `read_corpus` reads it."
+        return (
+            "It looks like a corpus: documents with ids and texts. `read_corpus` reads it, and `krag-eval generate` "
+            "writes questions about it."
+        )
     return "No field is certainly a question or a gold document. Name them with `columns`."
 
 

@@ -459,7 +459,7 @@ class _Labelled:
             for key, grade in self.grades[row["id"]].items():
                 document = documents[row["id"], key]
                 gold.append({"id": document.id, "text": document.text, "grade": grade, "metadata": document.metadata})
-            questions.append({**row, "gold": gold})
+            questions.append({**row, "gold": gold, "metadata": {**row.get("metadata", {}), "origin": "log"}})
         self.folder.put_set(questions)
 
 

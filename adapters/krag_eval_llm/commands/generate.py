@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from krag_eval import InvalidInputError, write_evalset
+from krag_eval import EvalSet, InvalidInputError, read_evalset, write_evalset
 from krag_eval.toolkit import (
     FileOptions,
     Source,
@@ -20,7 +20,7 @@ from krag_eval.toolkit import (
 )
 from krag_eval_llm.commands.loading import load_llm
 from krag_eval_llm.question_generation import generate_evalset, generate_forbidden
-from krag_eval_llm.question_generation.generate import TYPES
+from krag_eval_llm.question_generation.generate import TYPES, together
 
 
 def generate(
@@ -28,6 +28,7 @@ def generate(
     *,
     llm: str | None = None,
     out: Path,
+    beside: Path | None = None,
     forbidden: bool = False,
     versions: str | None = None,
     supersedes: Path | None = None,
@@ -56,6 +57,8 @@ def generate(
             or function that makes one; or gguf:FILE, a model that runs on this machine, or http://HOST/v1#MODEL, a
             server that speaks the OpenAI protocol. Modules in the current directory can be named.
         out: The questions. The ending selects the format; .jsonl keeps everything.
+        beside (EVALSET): Put the questions beside those of this set, such as set.jsonl of a log; each keeps its origin
+            in the metadata, for --by origin.
         forbidden: Make questions for which outdated documents, or those of another tenant, must not be retrieved.
         versions (KEY,KEY): The metadata keys that versions of a document share, and of the version: title,version.
         supersedes (FILE): A JSON object from ids to the ids that they replaced, as doctor --versions writes it.
@@ -86,10 +89,11 @@ def generate(
             )
     if n is not None:
         passed["n"] = n
+    others = None if beside is None else read_evalset(beside)
     chunks = files.corpus(corpus)
     if forbidden:
         _from_metadata(
-            chunks, own, out, json_out, {name: passed[name] for name in ("n", "seed", "id_key") if name in passed}
+            chunks, own, others, out, json_out, {n: passed[n] for n in ("n", "seed", "id_key") if n in passed}
         )
         return
     if llm is None:
@@ -105,14 +109,19 @@ def generate(
         )
     if not len(made):
         raise InvalidInputError(f"{out}: not written, because no question could be generated. {made.report.stopped}")
-    write_evalset(made.evalset, out)
+    write_evalset(together(made.evalset, others), out)
     if not put_json(json_out, lambda: made.report.to_dict() | {"evalset": str(out)}):
         console().print(str(made), soft_wrap=True)
         console().print(f"The questions are in {out}", soft_wrap=True)
 
 
 def _from_metadata(
-    chunks: list[Any], given: Mapping[str, Any], out: Path, json_out: Path | None, passed: Mapping[str, Any]
+    chunks: list[Any],
+    given: Mapping[str, Any],
+    others: EvalSet | None,
+    out: Path,
+    json_out: Path | None,
+    passed: Mapping[str, Any],
 ) -> None:
     versions, supersedes, shared = (given[name] for name in ("versions", "supersedes", "shared"))
     mapping: Any = None if supersedes is None else Source(supersedes).document
@@ -124,7 +133,7 @@ def _from_metadata(
         shared=parse_names(shared) or (),
         **passed,
     )
-    write_evalset(questions, out)
+    write_evalset(together(questions, others), out)
     types = Counter(str(question.type) for question in questions)
     if not put_json(json_out, lambda: {"questions": len(questions), "types": types, "evalset": str(out)}):
         counted = ", ".join(f"{count} {name}" for name, count in types.items())

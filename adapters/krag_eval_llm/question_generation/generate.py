@@ -207,6 +207,22 @@ def evalset_of(made: Sequence[Candidate], source: str, doc_key: IdKey) -> EvalSe
     return EvalSet(questions, name="generated")
 
 
+def together(made: EvalSet, others: EvalSet | None) -> EvalSet:
+    """Return generated questions with those of another set; the metadata of each have its `origin`.
+
+    That is `generated`, and for the others what they have there already, or else `given`.
+
+    Raises:
+        InvalidInputError: Both have a question with the same id.
+    """
+    if others is None:
+        return made
+    kept = [replace(one, metadata={"origin": "given", **one.metadata}) for one in others]
+    return EvalSet(
+        [*kept, *(replace(one, metadata={**one.metadata, "origin": "generated"}) for one in made)], name="both"
+    )
+
+
 def _question(candidate: Candidate, question_id: str, source: str, doc_key: IdKey) -> Question:
     chunk, span = candidate.chunk, candidate.evidence
     metadata: dict[str, Any] = {"generated": True, "chunk_id": chunk.id}

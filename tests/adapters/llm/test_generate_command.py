@@ -51,6 +51,20 @@ def test_the_questions_are_in_the_file_and_the_report_on_stdout(run: Runner, llm
     assert lines[-1] == "The questions are in set.jsonl"
 
 
+def test_generated_questions_stand_beside_those_of_people_with_their_origin(run: Runner) -> None:
+    Path("log.jsonl").write_text('{"id": "7", "question": "When?", "gold": [], "metadata": {"origin": "log"}}\n')
+    Path("own.jsonl").write_text('{"id": "8", "question": "Who?", "gold": []}\n')
+    assert run("-n", "2", "--beside", "log.jsonl").code == 0
+    assert run("-n", "2", "--beside", "own.jsonl", out="own-both.jsonl").code == 0
+    assert [one.metadata["origin"] for one in read_evalset("set.jsonl")] == ["log", "generated", "generated"]
+    assert [one.metadata["origin"] for one in read_evalset("own-both.jsonl")] == ["given", "generated", "generated"]
+    assert all(one.metadata["generated"] for one in read_evalset("set.jsonl")[1:])
+    made = [json.loads(line)["id"] for line in Path("set.jsonl").read_text().splitlines()][1]
+    Path("same.jsonl").write_text(json.dumps({"id": made, "question": "When?", "gold": []}))
+    assert run("-n", "2", "--beside", "same.jsonl", out="none.jsonl").code == 2
+    assert not Path("none.jsonl").exists()
+
+
 def test_the_options_reach_the_library(run: Runner, folder: Path) -> None:
     prompts = folder / "prompts"
     prompts.mkdir()
