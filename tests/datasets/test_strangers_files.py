@@ -173,6 +173,13 @@ def test_other_lists_are_no_pairs_of_questions_and_ids(document: Any, tmp_path: 
         read_evalset(path)
 
 
+def test_rankings_of_ids_belong_to_the_questions_with_the_same_text(tmp_path: Path) -> None:
+    (tmp_path / "run.jsonl").write_text(json.dumps({"question": "When?", "retrieved_ids": ["a", "b"]}))
+    (tmp_path / "set.jsonl").write_text(json.dumps({"id": "q7", "question": "When?", "gold_chunk_ids": ["a"]}))
+    run = read_run(tmp_path / "run.jsonl", evalset=read_evalset(tmp_path / "set.jsonl"))
+    assert [document.id for document in run.rows["q7"].retrieved] == ["a", "b"]
+
+
 def test_hits_of_elasticsearch_keep_their_ids_beside_their_texts(tmp_path: Path) -> None:
     hits = [{"_id": f"d{n}", "_score": 1 / n, "_source": {"text": f"text {n}"}} for n in (1, 2)]
     path = tmp_path / "hits.jsonl"

@@ -47,7 +47,7 @@ _EMPTY_IS_NONE = (
     ("retrieved_contexts", "retrieved_context_ids"),
 )
 SQUAD_COLUMNS = frozenset({"question", "context"})
-_MAIN = {"evalset": {*GOLD, *RULES}, "run": {"retrieved", "searches", "stages", "error"}}
+_MAIN = {"evalset": {*GOLD, *RULES}, "run": {*_RETRIEVED, "searches", "stages", "error"}}
 _OF_OTHERS = {"evalset": {*_RETRIEVED}, "run": {*GOLD, "gold_texts"}, "corpus": {*_RETRIEVED, *GOLD}}
 _READ = {*_RETRIEVED, *GOLD, "gold_texts", *tables.IDS, *tables.LISTS, *tables.MAPPINGS, *tables.NUMBERS}
 _MOST_DIGITS = 4  # of the number of a column
