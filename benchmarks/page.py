@@ -1,4 +1,4 @@
-"""Write `docs/benchmarks.md`: what was measured, compared with what, and how to repeat it."""
+"""Write `benchmarks/README.md`: what was measured, compared with what, and how to repeat it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from benchmarks.harness import Row, figure
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
+PAGE = Path(__file__).resolve().with_name("README.md")
 _PROGRAMS = (
     "krag",
     "rouge-score",
@@ -144,7 +144,7 @@ krag_eval compared with itself at a smaller size. The ratio is the time at the l
 * **Queries**: the corpus grows with the queries.
 * **Unique text**: as many queries, of which more are different.
 
-![Time by number of pairs, queries, unique texts and k](img/growth.svg)
+![Time by number of pairs, queries, unique texts and k](../docs/img/growth.svg)
 """,
     ),
     "memory": _Section(
@@ -175,9 +175,8 @@ in-memory retriever returns ten documents of 150 letters each with a score and m
         "Compare systems",
         """\
 Each row runs in its own process. "From results" covers the statistics and the analysis of misses, "from runs" also the
-scoring. With slices, all of it is repeated for five types of questions. [Statistics](statistics.md) says how reliable
-the methods are.
-""",
+scoring. With slices, all of it is repeated for five types of questions. [Statistics](../docs/statistics.md) says how
+reliable the methods are.""",
     ),
     "readers": _Section(
         "Read files",

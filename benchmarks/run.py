@@ -1,7 +1,7 @@
 """Measure krag_eval against other people's programs: `make bench`, `make bench-smoke`.
 
 Prints a line for every measurement, with our target and whether it was reached, then the missed targets with a profile.
-A full run writes docs/benchmarks.md, without the targets. Exits with 1 if two programs that must agree do not.
+A full run writes benchmarks/README.md, without the targets. Exits with 1 if two programs that must agree do not.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ from mkdocs.structure.pages import Page
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 # The site has a home page of its own.
-OF_THE_SITE = {"README.md": "overview.md"}
+OF_THE_SITE = {"README.md": "overview.md", "benchmarks/README.md": "benchmarks.md"}
 READMES = ("README.md", "README.ko.md", "README.ru.md", "README.zh.md")
-TOP_LEVEL = (*READMES, "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "LICENSE")
+TOP_LEVEL = (*READMES, "benchmarks/README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "LICENSE")
 _CELL = re.compile(r"<td\b[^>]*>.*?</td>", re.DOTALL)
 _CELL_CODE = re.compile(r"<code>([^<]+)</code>")
 _JOINT = re.compile(r"::|[/_(,]|(?<=[a-z])\.(?=[A-Za-z])|(?<=[a-z])(?=[A-Z])")
@@ -45,7 +45,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
     """Makes links lead to the place in the site, and lists what Python-Markdown reads as lists."""
     if page.file.src_uri in (*TOP_LEVEL, *OF_THE_SITE.values()):
-        markdown = markdown.replace("](docs/", "](")
+        markdown = re.sub(r"\]\((?:\.\./)?docs/", "](", markdown)
     else:
         markdown = markdown.replace("](../", "](") if "/" not in page.file.src_uri else markdown
     for name, there in OF_THE_SITE.items():
