@@ -312,6 +312,10 @@ screenshots: $(READY) ## Take the pictures of the report in docs/img (needs chro
 house: $(READY) ## Count modules, code lines, layers and the files of one call, and check the picture of the rooms.
 	@$(RUN)/python docs/make_house.py --check
 
+.PHONY: words
+words: $(READY) ## Count the words of the documentation, by part of the menu and page.
+	@$(RUN)/python docs/make_words.py
+
 .PHONY: docs
 docs: $(READY) ## Build the documentation as a site, in build/site.
 	@NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict --config-file docs/site/mkdocs.yml
