@@ -1,4 +1,4 @@
-"""Print how many words the documentation has: by page and by part of the menu (`make words`), as `wc -w` counts them."""
+"""Print how many words the documentation has: by page and part of the menu (`make words`), as `wc -w` counts."""
 
 from __future__ import annotations
 
