@@ -59,7 +59,7 @@ def main() -> None:
 
         from krag_eval._utils.redaction import redact
 
-        report = "This error was not expected. Please report it, with the lines above, where you got krag-eval from."
+        report = "This error was not expected. Please report it with the lines above."
         _say(redact(traceback.format_exc()) + report)
         sys.exit(70)
 

@@ -182,7 +182,7 @@ class Run:
     def __repr__(self) -> str:
         n_documents = sum(len(row.found) for row in self.rows.values())
         errors = f", {number_of(len(self.errors), 'error')}" if self.errors else ""
-        return f"<Run {self.name!r:.80}: {number_of(len(self), 'row')}, {number_of(n_documents, 'document')}{errors}>"
+        return f"Run({self.name!r:.80}, {number_of(len(self), 'row')}, {number_of(n_documents, 'document')}{errors})"
 
     @property
     def repetition(self) -> str | None:

@@ -213,7 +213,7 @@ sys.meta_path.insert(0, Block())
 from krag_eval.cli import main
 main()
 """)
-    outcome = in_a_process(sys.executable, tmp_path / "no_extra.py")
+    outcome = in_a_process(sys.executable, tmp_path / "no_extra.py", "validate", "set.jsonl")
     start = f"MissingDependencyError: `krag-eval` needs the package '{package}', which is not installed."
     assert_refused(outcome, start, 'pip install "krag-eval[cli]"')
 

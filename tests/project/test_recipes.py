@@ -304,7 +304,7 @@ def test_it_is_everywhere():
         ),
         """
 from krag_eval import InvalidInputError, evaluate
-from krag_eval.cli.options import _VALUES
+from krag_eval.cli.options import values_of
 from tests.cli.test_help import help_of
 
 
@@ -314,7 +314,7 @@ def test_it_is_everywhere():
     assert "tok:shine" in found.signature
     for command in ("evaluate", "validate", "doctor", "reanchor", "bench", "compare"):
         assert "shine" in help_of(command)
-    assert "shine" in _VALUES["tokenizer"]
+    assert "shine" in values_of("tokenizer")
     with pytest.raises(InvalidInputError, match="Known tokenizers: .*shine"):
         evaluate([["a"]], [["a"]], match_method="rouge1", tokenizer="unknown")
 """,
@@ -342,7 +342,7 @@ def test_it_is_everywhere():
 from pathlib import Path
 
 from krag_eval import InvalidInputError, read_evalset
-from krag_eval.cli.options import _VALUES
+from krag_eval.cli.options import values_of
 from tests.cli.test_help import help_of
 from tests.support.command_line import Runner
 
@@ -354,7 +354,7 @@ def test_it_is_everywhere(command: Runner):
     assert Path("x.shine").read_text() == "#shine\\nWhen?\\tc1\\n"
     assert command("validate", "x.shine").code == 0
     assert ["shine" in help_of("evaluate"), "shine" in help_of("convert").partition("--to")[2]] == [True, True]
-    assert ["shine" in _VALUES["from_format"], "shine" in _VALUES["to_format"]] == [True, True]
+    assert ["shine" in values_of("from_format"), "shine" in values_of("to_format")] == [True, True]
     with pytest.raises(InvalidInputError, match="Known formats: .*shine"):
         read_evalset("set", format="unknown")
 """,
