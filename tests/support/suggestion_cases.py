@@ -1412,6 +1412,7 @@ TASKS = [
 BENCH = "bench --corpus lamps.jsonl --retriever search:lamps --samples 2 --skip-e2e"
 # Pieces of messages of which nothing is copied, or nothing that could be tried here.
 ALLOWED = {
+    "and `krag-eval generate` writes": "tests/adapters/llm/test_generate_command.py calls it, with a model",
     "{} of these have no text": "tests/adapters/labels/test_start.py gives a corpus to a log of ids",
     "Next: krag-eval label {}, then": "tests/adapters/labels/test_start.py goes on with each folder",
     "Label some with `krag-eval label {}`": "tests/adapters/labels/test_start.py labels, and calls it again",
