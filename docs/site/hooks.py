@@ -44,6 +44,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
     """Makes links lead to the place in the site, and lists what Python-Markdown reads as lists."""
+    if page.file.src_uri in READMES:  # the quickstarts are what is looked for in other languages
+        page.meta["search"] = {"exclude": True}
     if page.file.src_uri in (*TOP_LEVEL, *OF_THE_SITE.values()):
         markdown = re.sub(r"\]\((?:\.\./)?docs/", "](", markdown)
     else:
