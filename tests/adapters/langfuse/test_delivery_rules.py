@@ -361,9 +361,14 @@ def test_a_flush_says_once_that_a_score_was_lost_be_it_a_single_one(
 def test_wire_where_no_thread_can_be_started_flush_waits_for_those_of_the_client(
     is_down: bool, server: LoopbackLangfuse, make_client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client = make_client(flush_interval=0.1)
+    client, ended = make_client(flush_interval=0.1), threading.Event()
+
+    def down(method: str, path: str) -> tuple[int, dict[str, str]]:
+        ended.wait(30)  # whatever is on its way stays there
+        return 503, {"message": "down"}
+
     if is_down:
-        server.answer = lambda method, path: (503, {"message": "down"})
+        server.answer = down
     handler = LangfuseScoreHandler(client, session_id="s", run_id="r")
     evaluate([["a"]], [["a"]], k=1, metrics=["recall"], callbacks=[handler])
 
@@ -371,8 +376,11 @@ def test_wire_where_no_thread_can_be_started_flush_waits_for_those_of_the_client
         raise RuntimeError("can't create new thread at interpreter shutdown")
 
     monkeypatch.setattr("krag_eval_langfuse.delivery.threads.start_thread", refuse)
-    assert handler.flush(0.3 if is_down else 30) is not is_down
-    assert bool(server.scores) is not is_down
+    try:
+        assert handler.flush(0.3 if is_down else 30) is not is_down
+        assert bool(server.scores) is not is_down
+    finally:
+        ended.set()
 
 
 @pytest.mark.parametrize("is_down", [False, True], ids=["it answers", "it does not"])
