@@ -146,7 +146,7 @@ def test_every_path_of_every_command_is_read_written_or_needs_a_name() -> None:
     signatures = [inspect.signature(command.callback) for command in app_of().registered_commands if command.callback]
     paths = {name for one in signatures for name, p in one.parameters.items() if "Path" in str(p.annotation)}
     read = {"evalset", "runs", "run", "source", "corpus", "old_corpus", "baseline", "apply", "policy", "queries"}
-    read |= {"judge", "labels", "traces", "file", "other", "supersedes", "known", "import_from"}
+    read |= {"judge", "labels", "traces", "file", "other", "supersedes", "known", "import_from", "beside"}
     read |= {"folder"}  # of `view`, which says that `-` is none
     assert paths - read == files._WRITTEN | files._NAMED
     assert not read & (files._WRITTEN | files._NAMED)
