@@ -94,8 +94,16 @@ class LogNumber:
         lines = [f"{number_of(self.n_labelled, 'question')} in full, {self.n_labels} labels: {'; '.join(shown)}"]
         for name, values in self.differences.items():
             lines.append(f"{name} - log: {_name('precision', self.k)} {_shown(values['precision'], '+.3f')}")
-        goal = "the wanted width is reached" if self.reached else f"width {self.width:.2f}, wanted {self.wanted:g}"
-        return Standing("\n".join([*lines[:5], goal]), self.reached)
+        return Standing("\n".join([*lines[:5], self._goal]), self.reached)
+
+    @property
+    def _goal(self) -> str:
+        if self.reached:
+            return f"The wanted width of {self.wanted:g} is reached."
+        if self.width > self.wanted:
+            return f"The wanted width of {self.wanted:g} is not reached: {self.width:.2f}."
+        few, enough = number_of(self.n_labelled, "question"), min(_FEWEST_TO_STOP, self.n_questions)
+        return f"The wanted width of {self.wanted:g} is reached by {few} alone: label {enough} before you rely on it."
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON."""
@@ -149,9 +157,8 @@ class LogNumber:
             lines.append("  Failed most:")
             lines += [f"    {one['question']!r:.60} ({one['rows']} x): {one['reason']}" for one in self.failed]
         lines += [f"  {note}" for note in self.notes]
-        goal = "is reached" if self.reached else f"is not reached: {self.width:.2f}"
-        lines.append(f"  The wanted width of {self.wanted:g} {goal}.")
-        return "\n".join([*lines, *(f"  {line}" for line in self.plan if not self.reached)])
+        lines.append(f"  {self._goal}")
+        return "\n".join([*lines, *(f"  {line}" for line in self.plan if self.width > self.wanted)])
 
 
 @dataclass(frozen=True, slots=True)

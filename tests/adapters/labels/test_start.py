@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +157,13 @@ def test_the_number_beside_the_queue_is_short(tmp_path: Path) -> None:
     label(tmp_path / "eval", 60)
     standing = number(tmp_path / "eval")
     assert len(str(standing).splitlines()) <= 6
-    assert standing.reached == number_from_labels(tmp_path / "eval").reached
+    whole = number_from_labels(tmp_path / "eval")
+    assert standing.reached == whole.reached
+    few = replace(whole, n_labelled=4, wanted=whole.width + 0.1)
+    assert not few.reached
+    for text in (str(few), str(few.brief)):
+        assert "reached by 4 questions alone: label 10" in text
+    assert replace(few, n_labelled=10).reached
 
 
 def test_before_a_question_is_labelled_in_full_there_is_no_value(command: Runner) -> None:
