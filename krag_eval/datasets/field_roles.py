@@ -408,11 +408,7 @@ class _Rows:
             self.roles[repeated] = "gold", "it repeats, so it is the id of a document and not of the question"
             golds, repeated = [repeated], None
         id_ = id_ or repeated  # ids that repeat are refused with their place
-        if (
-            "actual" in self.values
-            and not golds
-            and all(parts_of(one)[0] == "predicted" for one in retrieved[:1] or ["-"])
-        ):
+        if "actual" in self.values and not golds and [parts_of(one)[:1] for one in retrieved] == [["predicted"]]:
             golds, self.roles["actual"] = ["actual"], ("gold", "it stands beside `predicted`, as in `evaluate`")
         graded = [name for name in self.with_role("documents") if self._grade_in(name)]
         if not golds and not retrieved and graded:
@@ -519,7 +515,10 @@ class _Rows:
         values = self.values[name]
         if all(verdict_of(value) for value in values):
             return True
-        return all(_kind_of(value) in ("whole", "number") and float(value).is_integer() for value in values)
+        return all(
+            _kind_of(value) in ("whole", "number") and float(str(value).replace(",", ".")).is_integer()
+            for value in values
+        )
 
     def _has_grades(self) -> bool:
         """Return whether a row is a pair of a question and a document with a grade or a verdict, which may be none."""

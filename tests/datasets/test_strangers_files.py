@@ -100,6 +100,21 @@ def test_actual_and_predicted_are_what_they_are_in_evaluate(tmp_path: Path) -> N
     assert read_evalset(path)[0].gold_chunk_ids == ("a", "b")
 
 
+@pytest.mark.parametrize("text", ["question,actual\nWhen?,a.md\n", "question,actual,-\nWhen?,a.md,b.md\n"])
+def test_actual_alone_may_be_anything(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "alone.csv"
+    path.write_text(text)
+    assert inspect_file(path).kind == "unknown"
+    with pytest.raises(InvalidInputError):
+        read_evalset(path)
+
+
+def test_numbers_with_a_comma_are_no_grades(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text('query_id;doc_id;relevance\nq1;a;"0,93"\n', encoding="utf-8")
+    assert inspect_file(path).format == "csv"
+
+
 def test_rows_with_scores_or_ranks_are_no_judgments(tmp_path: Path) -> None:
     path = tmp_path / "run.csv"
     for text in ("query_id,doc_id,rank,relevance\nq1,a,1,0.5\nq1,b,2,0.1\n", "query_id,doc_id,relevance\nq1,a,0.93\n"):
