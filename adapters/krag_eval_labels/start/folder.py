@@ -291,7 +291,7 @@ def start_from_log(
     lines.append(
         f"{folder.path / 'queue.jsonl'}: {number_of(n_rows, 'document')} of {number_of(n_questions, 'question')} to "
         f"label{f', {n_new} of them new' if 0 < n_new < n_rows else ''}; {n_open} without a label, about "
-        f"{max(round(n_open * _SECONDS / 60), 1)} minutes at {_SECONDS} s each"
+        f"{number_of(max(round(n_open * _SECONDS / 60), 1), 'minute')} at {_SECONDS} s each"
     )
     if n_open == n_rows:
         lines += plan_lines(folder, n_rows / max(n_questions, 1))
