@@ -126,6 +126,10 @@ def test_queries_beside_grades_and_a_corpus_are_one_set(tmp_path: Path) -> None:
     path = tmp_path / "all.json"
     queries, corpus = {"q1": "How?", "q2": "Where?"}, {"a": {"title": "T", "text": "Press it."}, "b": "Beside it."}
     path.write_text(json.dumps({"queries": queries, "corpus": corpus, "qrels": {"q1": {"a": 2, "b": 0}, "q2": ["b"]}}))
+    for wrong in ([["a"]], [{"a": 1}], {"a": "much"}, "a"):
+        path.with_name("wrong.json").write_text(json.dumps({"queries": queries, "corpus": {}, "qrels": {"q1": wrong}}))
+        with pytest.raises(InvalidInputError, match=r"wrong\.json"):
+            read_evalset(path.with_name("wrong.json"))
     first, second = read_evalset(path)
     assert [(one.id, one.text, one.grade) for one in first.gold] == [("a", "Press it.", 2), ("b", "Beside it.", 0)]
     assert [(one.id, one.text) for one in second.gold] == [("b", "Beside it.")]

@@ -77,7 +77,7 @@ class Folder:
         own = Path(path)
         if not (own / "start.json").is_file():
             raise InvalidInputError(
-                f"{own}: has no start.json. Make the folder with `krag-eval start LOG --out {own}`."
+                f"{own}: has no start.json. Make the folder with `krag-eval start LOG --out {shlex.quote(str(own))}`."
             )
         try:
             state = parse_json(read_whole(own / "start.json").decode())
@@ -298,7 +298,8 @@ def start_from_log(
     readme = folder.path / "README.md"
     if not readme.exists():
         write_atomically(readme, [_readme(folder)])
-    lines.append(f"Next: krag-eval label {folder.path}, then krag-eval start {folder.path}")
+    typed = shlex.quote(os.fspath(folder.path))
+    lines.append(f"Next: krag-eval label {typed}, then krag-eval start {typed}")
     return Started(folder=folder.path, state=folder.state, lines=tuple(lines))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -262,7 +263,7 @@ class _Labelled:
             )
             raise InvalidInputError(
                 f"{folder.path}: has no label of people, so there is no score.{what} Label some with `krag-eval label "
-                f"{folder.path}`, then call this again."
+                f"{shlex.quote(os.fspath(folder.path))}`, then call this again."
             )
         return cls(folder, asked, pools, grades, judge, notes)
 

@@ -17,11 +17,7 @@ from krag_eval.documents.readers import as_id
 def kinds_in(source: Source) -> tuple[Kind, ...]:
     """Return what a file holds if each of its rows is a judgment."""
     may_be = len(source.columns) >= 3 and any("judged" in meanings(name) for name in source.columns)
-    return ("evalset",) if may_be and _fields(source) else ()
-
-
-def _fields(source: Source) -> dict[str, str]:
-    return dict(understand(source.sample).judgments)
+    return ("evalset",) if may_be and understand(source.sample).judgments else ()
 
 
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
@@ -30,7 +26,7 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
     Raises:
         InvalidInputError: A row lacks its question, its document or its grade, or a document has two grades.
     """
-    names, asked = _fields(source), dict[str, tuple[str, str | None, Judged]]()
+    names, asked = understand(source.sample).judgments, dict[str, tuple[str, str | None, Judged]]()
     for place, row in source.rows():
         given = {field: "" if row.get(name) is None else str(row[name]).strip() for field, name in names.items()}
         doc_id, text = as_id(given.get("doc_id") or None), given.get("text") or None

@@ -38,7 +38,8 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
         (name for name in _JUDGED if isinstance(source.document, dict) and name in source.document), _JUDGED[0]
     )
     queries, relevant = _part(source, "queries"), _part(source, judged)
-    corpus = {} if judged == "qrels" and "corpus" not in source.document else _part(source, "corpus")  # type: ignore[operator]
+    has_corpus = judged != "qrels" or (isinstance(source.document, dict) and "corpus" in source.document)
+    corpus = _part(source, "corpus") if has_corpus else {}
     unknown = next((query_id for query_id in relevant if query_id not in queries), None)
     if unknown is not None:
         raise InvalidInputError(f"{source.path}: {judged} has {unknown!r:.60}, which `queries` does not have.")
@@ -50,9 +51,9 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
         ids = relevant.get(query_id, [] if judged == "qrels" else None)
         if not isinstance(ids, list | dict):
             refuse(f"{judged}[{query_id!r:.60}]", "a list of ids, [] if nothing answers it", ids, at=source.path)
-        grades = ids if isinstance(ids, dict) else dict.fromkeys(ids)
+        graded = ids.items() if isinstance(ids, dict) else ((one, None) for one in ids)
         gold = tuple(
-            _document(one, grade, corpus, f"{source.path}: {judged}[{query_id!r:.60}]") for one, grade in grades.items()
+            _document(one, grade, corpus, f"{source.path}: {judged}[{query_id!r:.60}]") for one, grade in graded
         )
         without_text += sum(document.text is None for document in gold)
         yield place, Question(id=_id(query_id, place), question=text or None, gold=gold)
