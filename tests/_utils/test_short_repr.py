@@ -35,6 +35,11 @@ def test_the_repr_of_what_is_large_is_short_and_begins_as_ever(name: str) -> Non
     assert type(LARGE[name]).__name__ in shown[:20]
 
 
+def test_no_field_of_what_is_large_is_cut_off() -> None:
+    shown = repr(LARGE["question"])
+    assert [field.name for field in dataclasses.fields(Question) if f"{field.name}=" not in shown] == []
+
+
 def test_the_repr_of_what_is_small_is_that_of_a_dataclass() -> None:
     @dataclasses.dataclass(frozen=True, repr=False)
     class Ours(ShortRepr):
