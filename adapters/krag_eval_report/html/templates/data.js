@@ -7,8 +7,15 @@ const NONE = -1;
 let readDetails = null;
 
 function details() {
-  readDetails ??= read("details");
+  readDetails ??= { ...read("details"), systems: overview.systems.map(() => null) };
   return readDetails;
+}
+
+// What one system retrieved; each is read when it is first asked for, because reading all at once would be felt.
+function ofSystem(system) {
+  const { systems } = details();
+  systems[system] ??= read(`system-${system}`);
+  return systems[system];
 }
 
 // Texts lie in blocks; blocks[i] is the number of the first text of block i.
@@ -116,7 +123,7 @@ function lowerBound(numbers, wanted) {
 
 // The matches of the rank at this place in the columns of a system.
 function matchesAt(system, place) {
-  const { at, gold, method, similarity } = details().systems[system].matches;
+  const { at, gold, method, similarity } = ofSystem(system).matches;
   const found = [];
   for (let i = lowerBound(at, place); i < at.length && at[i] === place; i += 1) {
     found.push({

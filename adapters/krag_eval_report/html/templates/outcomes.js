@@ -14,13 +14,13 @@ function placesOf(columns, query) {
 const goldOf = (query) => placesOf(details().gold, query).map((place) => documentOf(details().gold.document[place]));
 
 function rankingOf(system, query) {
-  const { ranks } = details().systems[system];
+  const { ranks } = ofSystem(system);
   return placesOf(ranks, query).map((place, i) => ({ ...documentOf(ranks.document[place]), place, rank: i + 1, ...searchedAt(system, query, i + 1) }));
 }
 
 // The searches of a session, in order, with the rank before the first of each; none where there is one ranking.
 function searchesOf(system, query) {
-  const columns = details().systems[system].searches;
+  const columns = ofSystem(system).searches;
   if (columns === undefined) return [];
   let before = 0;
   return placesOf(columns, query).map((place, i) => {
@@ -55,14 +55,14 @@ function goldCard(query, index, gold, rankings) {
     return make("li", {}, state.other === null ? null : isolated(overview.systems[system], { class: "system" }), " ", ...line, lost);
   });
   const nearest = shownSystems().flatMap((system, i) => nearestTexts(system, query, place, rankings[i], gold));
-  const shared = partsOf(details().systems[shownSystems()[0]].gold, place, true);
+  const shared = partsOf(ofSystem(shownSystems()[0]).gold, place, true);
   const title = make("h4", {}, `Gold ${index + 1}`, documentId(gold), grade === null || grade === "1" ? null : make("span", { class: "quiet" }, `grade ${grade}`));
   return make("li", { class: "card", "data-gold": index }, title, make("ul", { class: "fates" }, ...fates), legendOf(shared), textBlock(gold.text, knownIn(sharing(place, rankings), query), shared), aboutBlock(gold.about), labelButtons(query, gold), ...nearest);
 }
 
 // Where the stages of a pipeline lost a gold document.
 function stageOf(system, place) {
-  const { fates, fate } = details().systems[system].gold;
+  const { fates, fate } = ofSystem(system).gold;
   if (fates === undefined || fate[place] === NONE) return null;
   return fates[fate[place]] === "kept" ? null : make("span", { class: "quiet" }, ` ${fates[fate[place]].replace("lost_in:", "lost in ")}`);
 }
@@ -80,7 +80,7 @@ function legendOf(shared) {
 }
 
 function fateOf(system, query, place) {
-  const { cause, rank, method, similarity } = details().systems[system].gold;
+  const { cause, rank, method, similarity } = ofSystem(system).gold;
   return {
     cause: cause[place] === NONE || state.k === null ? cause[place] : causeAt(system, query, numberOf(cause, query, place)),
     rank: rank[place],
@@ -114,7 +114,7 @@ function nearestTexts(system, query, place, ranking, gold) {
 function sharing(place, rankings) {
   return shownSystems()
     .flatMap((system, i) => {
-      const near = rankings[i][details().systems[system].gold.rank[place] - 1];
+      const near = rankings[i][ofSystem(system).gold.rank[place] - 1];
       return near ? [near] : rankings[i];
     })
     .map(({ text }) => text)
@@ -123,14 +123,14 @@ function sharing(place, rankings) {
 
 // One retrieved document. `moved` is what became of its rank in the other ranking, or null where there is none.
 function rankCard(system, query, retrieved, known, moved) {
-  const { credit, repeat, score, forbidden } = details().systems[system].ranks;
+  const { credit, repeat, score, forbidden } = ofSystem(system).ranks;
   const why = forbidden?.[retrieved.place];
   const banned = why === undefined ? null : make("p", { class: "earned" }, badge("bad", "\u2715", "forbidden"), " ", isolated(why));
   const matches = matchesAt(system, retrieved.place);
   const scored = score[retrieved.place] === NONE ? null : make("span", { class: "quiet" }, `score ${details().scores[score[retrieved.place]]}`);
   const title = make("h4", {}, make("span", { class: "rank" }, String(retrieved.within)), documentId(retrieved), scored, moved);
   const line = make("p", { class: "earned" }, earned(credit[retrieved.place], repeat[retrieved.place] && rankName(system, query, repeat[retrieved.place]), matches.length > 0), " ", ...matched(matches));
-  return make("li", { class: classesOfRank(retrieved.rank, credit[retrieved.place]), "data-rank": retrieved.rank }, title, banned, line, textBlock(retrieved.text, known, partsOf(details().systems[system].ranks, retrieved.place, false)), aboutBlock(retrieved.about), labelButtons(query, retrieved));
+  return make("li", { class: classesOfRank(retrieved.rank, credit[retrieved.place]), "data-rank": retrieved.rank }, title, banned, line, textBlock(retrieved.text, known, partsOf(ofSystem(system).ranks, retrieved.place, false)), aboutBlock(retrieved.about), labelButtons(query, retrieved));
 }
 
 // Below the cut-off a card is faint, and a line is drawn above the first of these.

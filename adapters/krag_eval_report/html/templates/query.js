@@ -108,7 +108,7 @@ function aboutQuery(query) {
     ...shownSystems().map((system) => answeredBlock(system, query)),
     chips.length ? make("ul", { class: "chips", "aria-label": "Slices" }, ...chips) : null,
     about,
-    ...shownSystems().filter((system) => query in details().systems[system].errors).map((system) => errorOf(system, query)),
+    ...shownSystems().filter((system) => query in ofSystem(system).errors).map((system) => errorOf(system, query)),
     overview.nGold[query] ? null : make("p", { class: "notice" }, "No gold document answers this query, so its metrics are not defined."),
   ];
   return [actionsOf(query), make("div", { class: "about-query" }, make("div", {}, ...said), valuesOf(query))];
@@ -116,7 +116,7 @@ function aboutQuery(query) {
 
 // The answer that a system gave, with its scores and what a judge said.
 function answeredBlock(system, query) {
-  const answered = details().systems[system].answers?.[query];
+  const answered = ofSystem(system).answers?.[query];
   if (answered === undefined) return null;
   const scores = answered.scores.map(([name, value]) => make("li", {}, make("span", { class: "quiet" }, `${name} `), value));
   const verdicts = answered.verdicts.map(([about, isGood, reason]) =>
@@ -134,7 +134,7 @@ const questionBlock = (question) =>
   question.length <= SHORT ? prose("p", { class: "question" }, question) : make("div", { class: "question" }, textBlock(question, null));
 
 function errorOf(system, query) {
-  return make("p", { class: "notice bad" }, isolated(overview.systems[system]), ": the retriever raised ", isolated(details().systems[system].errors[query], { class: "error" }));
+  return make("p", { class: "notice bad" }, isolated(overview.systems[system]), ": the retriever raised ", isolated(ofSystem(system).errors[query], { class: "error" }));
 }
 
 // The metrics of the list side by side; all of them, of which there are many, one below the other.
@@ -179,10 +179,10 @@ function documentsOfQuery(query) {
   const first = rankings.map(firstRanks);
   const cards = rankings.map((ranking, side) =>
     ranking.map((retrieved) => {
-      const { repeat } = details().systems[shownSystems()[side]].ranks;
+      const { repeat } = ofSystem(shownSystems()[side]).ranks;
       const isAlone = state.other === null || repeat[retrieved.place] > 0;
       const elsewhere = isAlone ? undefined : first[1 - side].get(retrieved.key);
-      const isRelevant = details().systems[shownSystems()[side]].ranks.credit[retrieved.place] > 0;
+      const isRelevant = ofSystem(shownSystems()[side]).ranks.credit[retrieved.place] > 0;
       const moved = isAlone ? null : side ? movedTo(retrieved.rank, elsewhere, isRelevant) : leftOut(elsewhere, isRelevant);
       return rankCard(shownSystems()[side], query, retrieved, known, moved);
     }),
@@ -216,7 +216,7 @@ function asText(query) {
   });
   rankings.forEach((ranking, side) => {
     lines.push("", `Retrieved by ${overview.systems[shownSystems()[side]]}`);
-    const { credit } = details().systems[shownSystems()[side]].ranks;
+    const { credit } = ofSystem(shownSystems()[side]).ranks;
     for (const { rank, id, text, place } of ranking) {
       lines.push(`${rank}.${id === null ? "" : ` [${id}]`}${credit[place] ? " (relevant)" : ""} ${text ?? "No text."}`);
     }
