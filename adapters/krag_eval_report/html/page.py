@@ -53,6 +53,7 @@ from krag_eval.toolkit import (
 )
 from krag_eval_report.html.cut_offs import CAUSE_NUMBERS, cut_off_columns
 from krag_eval_report.html.rows import rows_of
+from krag_eval_report.html.shell import shell_of
 from krag_eval_report.plots import figures_of
 
 if TYPE_CHECKING:
@@ -63,10 +64,10 @@ if TYPE_CHECKING:
 
 # Each joined to one, in this order.
 SCRIPTS = (
-    *("parts", "data", "dom", "words", "filters", "metrics", "list", "documents"),
-    *("outcomes", "labels", "query", "means", "controls", "keys", "address", "main"),
+    *("dom", "parts", "data", "words", "filters", "metrics", "search", "marks", "row", "list", "chips", "documents"),
+    *("outcomes", "strips", "labels", "query", "focus", "means", "export", "controls", "keys", "address", "main"),
 )
-STYLES = ("report", "overview", "list", "query", "labels", "means")
+STYLES = ("tokens", "report", "shell", "overview", "filters", "list", "question", "documents", "labels", "means")
 _FOLDER = resources.files(__package__) / "templates"
 
 
@@ -87,6 +88,7 @@ def html_parts(report: Report) -> Iterator[str]:
     yield from template.generate(
         report=report,
         overview=overview_of(report),
+        shell=shell_of(report),
         sections=sections_below(report),
         figures=figures_of(report),
         data=((name, json_in_script(part)) for name, part in payload(report)),
@@ -119,11 +121,16 @@ def template_of(name: str) -> Template:
         MissingDependencyError: jinja2 is not installed.
     """
     with needing("The HTML report", "jinja2", "report"):
-        from jinja2 import Environment, StrictUndefined
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
     environment = Environment(
-        autoescape=True, finalize=printable, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        finalize=printable,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=FunctionLoader(read_template),
     )
-    return environment.from_string(read_template(name))
+    return environment.get_template(name)
 
 
 def script_and_style() -> tuple[str, str]:
@@ -141,7 +148,7 @@ def label_page(name: str, url: str, host: str) -> tuple[str, str]:
         host: Where that is.
     """
     script = f'(() => {{\n"use strict";\n{read_template("dom.js")}\n{read_template("label.js")}}})();\n'
-    style = f"{read_template('report.css')}\n{read_template('label.css')}"
+    style = "\n".join(read_template(f"{name}.css") for name in ("tokens", "report", "label"))
     its_policy = f"{policy(script, style)}; connect-src http://{host}{url}"
     data = json_in_script({"url": url})
     page = template_of("label.html.j2").render(
