@@ -95,7 +95,8 @@ function causesOf(system, query) {
   return names;
 }
 
-const inWords = (name) => name.replaceAll("_", " ");
+// A cause in plain words.
+const causeText = (key) => told(overview.causes.find((cause) => cause.key === key).text);
 
 // The slices that a query is in, as [field, value] pairs.
 function slicesOf(query) {
