@@ -16,7 +16,8 @@ from krag_eval.evaluation.causes import CAUSES, FOUND
 from krag_eval.metrics import ALL_METRICS, METRICS
 from krag_eval.report import build_report
 from krag_eval_report.html.cut_offs import computed_metrics, cut_off_columns
-from krag_eval_report.html.page import json_in_script, payload
+from krag_eval_report.html.page import payload
+from krag_eval_report.html.texts import json_in_script
 from tests.support.page_cases import from_lists, many, page_of, write_page
 
 if TYPE_CHECKING:

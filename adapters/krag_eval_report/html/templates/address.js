@@ -39,6 +39,7 @@ function addressOfState(query = null) {
     ["sort", sort.column === WORST ? "" : `${sort.isDescending ? "-" : ""}${sort.column}`],
     ["k", state.k ?? ""],
     ["theme", THEMES.includes(chosenTheme) ? chosenTheme : ""],
+    ["language", chosenLanguage ?? ""],
     ...(query === null ? [] : [nameOf(query)]),
   ].filter(([, value]) => value !== "");
   const names = given.map(([name, value]) => `${encoded(name)}=${encoded(value)}`).join("&");
@@ -72,6 +73,7 @@ function applyAddress() {
   const { view, given } = readAddress();
   const inVain = [];
   if (given.has("theme") && THEMES.includes(given.get("theme"))) chooseTheme(given.get("theme"));
+  if (Object.hasOwn(messages, given.get("language") ?? "")) chooseLanguage((chosenLanguage = given.get("language")));
   if (view === "queries") applyFilters(given, inVain);
   if (view === "queries" && opened === null) moveTo(0);
   const query = queryOf(given);
@@ -93,7 +95,7 @@ function queryOf(given) {
   return number >= 1 && number <= overview.n ? Math.floor(number) - 1 : null;
 }
 
-const READ = ["text", "cause", "status", "metric", "of", "least", "most", "change", "run", "against", "columns", "sort", "k", "theme", "q", "n"];
+const READ = ["text", "cause", "status", "metric", "of", "least", "most", "change", "run", "against", "columns", "sort", "k", "theme", "language", "q", "n"];
 
 function applyFilters(given, inVain) {
   resetControls();
