@@ -53,6 +53,7 @@ from krag_eval.toolkit import (
 )
 from krag_eval_report.html.cut_offs import CAUSE_NUMBERS, cut_off_columns
 from krag_eval_report.html.saying import Saying
+from krag_eval_report.html.shell import shell_of
 from krag_eval_report.html.texts import json_in_script, printable
 from krag_eval_report.languages import language_of, languages
 from krag_eval_report.plots import figures_of
@@ -65,10 +66,10 @@ if TYPE_CHECKING:
 
 # Each joined to one, in this order.
 SCRIPTS = (
-    *("parts", "data", "dom", "say", "words", "filters", "metrics", "list", "documents"),
+    *("dom", "parts", "data", "say", "words", "filters", "metrics", "list", "documents"),
     *("outcomes", "labels", "query", "means", "controls", "keys", "address", "language", "main"),
 )
-STYLES = ("report", "overview", "list", "query", "labels", "means")
+STYLES = ("tokens", "report", "shell", "overview", "list", "query", "labels", "means")
 _FOLDER = resources.files(__package__) / "templates"
 
 
@@ -95,6 +96,7 @@ def html_parts(report: Report, language: str | None = None) -> Iterator[str]:
     yield from template.generate(
         report=report,
         overview=overview_of(report),
+        shell=shell_of(report),
         sections=sections_below(report),
         figures=figures_of(report),
         data=((name, json_in_script(part)) for name, part in data),
@@ -128,12 +130,17 @@ def template_of(name: str, language: str | None = None) -> Template:
         InvalidInputError: There is no such language.
     """
     with needing("The HTML report", "jinja2", "report"):
-        from jinja2 import Environment, StrictUndefined
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
     environment = Environment(
-        autoescape=True, finalize=printable, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        finalize=printable,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=FunctionLoader(read_template),
     )
     environment.globals |= Saying(language_of(language)).functions() | {"is_chosen": language is not None}
-    return environment.from_string(read_template(name))
+    return environment.get_template(name)
 
 
 def _messages() -> dict[str, Any]:
@@ -160,7 +167,7 @@ def label_page(name: str, url: str, host: str) -> tuple[str, str]:
         host: Where that is.
     """
     script = _in_one_scope("dom", "say", "label")
-    style = f"{read_template('report.css')}\n{read_template('label.css')}"
+    style = "\n".join(read_template(f"{name}.css") for name in ("tokens", "report", "label"))
     its_policy = f"{policy(script, style)}; connect-src http://{host}{url}"
     data = json_in_script({"url": url})
     page = template_of("label.html.j2").render(

@@ -9,6 +9,7 @@ function startKeys() {
     const action = byId("keys-help").open ? undefined : KEYS[event.key];
     if (action === undefined) return;
     event.preventDefault();
+    if (event.key !== "?") showQueries();
     action();
   });
 }
