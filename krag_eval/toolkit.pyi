@@ -71,6 +71,8 @@ from ._utils.progress import reporter as reporter
 from ._utils.redaction import as_cause as as_cause
 from ._utils.redaction import default_redactor as default_redactor
 from ._utils.redaction import describe_error as describe_error
+from ._utils.said import Said as Said
+from ._utils.said import said as said
 from ._utils.serialization import data_frame as data_frame
 from ._utils.serialization import json_text as json_text
 from ._utils.serialization import read_integer as read_integer

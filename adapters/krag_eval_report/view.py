@@ -22,13 +22,13 @@ from krag_eval.toolkit import LABELS, Source, detect, load, needing, parse_json,
 from krag_eval_report.html.page import (
     digest,
     html_page,
-    json_in_script,
     label_page,
     policy,
     read_template,
     script_and_style,
     template_of,
 )
+from krag_eval_report.html.texts import json_in_script
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -53,7 +53,10 @@ from krag_eval.toolkit import (
 )
 from krag_eval_report.html.cut_offs import CAUSE_NUMBERS, cut_off_columns
 from krag_eval_report.html.rows import rows_of
+from krag_eval_report.html.saying import Saying
 from krag_eval_report.html.shell import shell_of
+from krag_eval_report.html.texts import json_in_script, printable
+from krag_eval_report.languages import language_of, languages
 from krag_eval_report.plots import figures_of
 
 if TYPE_CHECKING:
@@ -64,26 +67,33 @@ if TYPE_CHECKING:
 
 # Each joined to one, in this order.
 SCRIPTS = (
-    *("dom", "parts", "data", "words", "filters", "metrics", "search", "marks", "row", "list", "chips", "documents"),
-    *("outcomes", "strips", "labels", "query", "focus", "means", "export", "controls", "keys", "address", "main"),
+    *("dom", "parts", "data", "say", "words", "filters", "metrics", "search", "marks", "row", "list", "chips"),
+    *("documents", "outcomes", "strips", "labels", "query", "focus", "means", "export", "controls", "keys"),
+    *("address", "language", "main"),
 )
 STYLES = ("tokens", "report", "shell", "overview", "filters", "list", "question", "documents", "labels", "means")
 _FOLDER = resources.files(__package__) / "templates"
 
 
-def html_page(report: Report) -> str:
+def html_page(report: Report, language: str | None = None) -> str:
     """Return a report as a page.
+
+    Args:
+        report: The report.
+        language: The code of the language in which the page is written; by default it is written in English, and
+            changes to the language of the reader's browser.
 
     Raises:
         MissingDependencyError: A package of the extra `report` is not installed.
-        InvalidInputError: A result was streamed and kept no queries.
+        InvalidInputError: A result was streamed and kept no queries, or there is no such language.
     """
-    return "".join(html_parts(report))
+    return "".join(html_parts(report, language))
 
 
-def html_parts(report: Report) -> Iterator[str]:
+def html_parts(report: Report, language: str | None = None) -> Iterator[str]:
     """Yield the page in parts, because a page with many texts is large."""
-    template = template_of("report.html.j2")
+    template = template_of("report.html.j2", language)
+    data = itertools.chain([("messages", _messages())], payload(report))
     script, style = script_and_style()
     yield from template.generate(
         report=report,
@@ -91,7 +101,7 @@ def html_parts(report: Report) -> Iterator[str]:
         shell=shell_of(report),
         sections=sections_below(report),
         figures=figures_of(report),
-        data=((name, json_in_script(part)) for name, part in payload(report)),
+        data=((name, json_in_script(part)) for name, part in data),
         script=script,
         style=style,
         policy=policy(script, style),
@@ -114,11 +124,12 @@ def isolating(report: Report) -> Callable[[str], str]:
     return lambda text: found.sub("\u2068\\g<0>\u2069", text)  # characters that isolate what is between them
 
 
-def template_of(name: str) -> Template:
-    """Return a template of a page, which escapes whatever it is given.
+def template_of(name: str, language: str | None = None) -> Template:
+    """Return a template of a page, which escapes whatever it is given and speaks a language.
 
     Raises:
         MissingDependencyError: jinja2 is not installed.
+        InvalidInputError: There is no such language.
     """
     with needing("The HTML report", "jinja2", "report"):
         from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -130,13 +141,23 @@ def template_of(name: str) -> Template:
         lstrip_blocks=True,
         loader=FunctionLoader(read_template),
     )
+    environment.globals |= Saying(language_of(language)).functions() | {"is_chosen": language is not None}
     return environment.get_template(name)
+
+
+def _messages() -> dict[str, Any]:
+    """Return the messages of all languages, as part of the data."""
+    return {code: [one.direction, one.messages] for code, one in languages().items()}
 
 
 def script_and_style() -> tuple[str, str]:
     """Return all scripts in one scope, which nothing outside can reach, and all styles."""
-    parts = "\n".join(read_template(f"{name}.js") for name in SCRIPTS)
-    return f'(() => {{\n"use strict";\n{parts}}})();\n', "\n".join(read_template(f"{name}.css") for name in STYLES)
+    return _in_one_scope(*SCRIPTS), "\n".join(read_template(f"{name}.css") for name in STYLES)
+
+
+def _in_one_scope(*names: str) -> str:
+    parts = "\n".join([fluent(), *(read_template(f"{name}.js") for name in names)])
+    return f'(() => {{\n"use strict";\n{parts}}})();\n'
 
 
 def label_page(name: str, url: str, host: str) -> tuple[str, str]:
@@ -147,54 +168,31 @@ def label_page(name: str, url: str, host: str) -> tuple[str, str]:
         url: Where the page sends its keys, as a path.
         host: Where that is.
     """
-    script = f'(() => {{\n"use strict";\n{read_template("dom.js")}\n{read_template("label.js")}}})();\n'
+    script = _in_one_scope("dom", "say", "label")
     style = "\n".join(read_template(f"{name}.css") for name in ("tokens", "report", "label"))
     its_policy = f"{policy(script, style)}; connect-src http://{host}{url}"
     data = json_in_script({"url": url})
     page = template_of("label.html.j2").render(
-        name=name, script=script, style=style, policy=its_policy, data=data, version=__version__
+        name=name,
+        script=script,
+        style=style,
+        policy=its_policy,
+        data={"label": data, "messages": json_in_script(_messages())},
+        version=__version__,
     )
     return page, its_policy
+
+
+@functools.cache
+def fluent() -> str:
+    """Return the script of Project Fluent as the constant `fluent`, which nothing outside can reach."""
+    script = (resources.files(__package__) / "fluent.js").read_text(encoding="utf-8")
+    return f"const fluent = {{}};\n((exports, module) => {{\n{script}}})(fluent, {{}});\n"
 
 
 def read_template(name: str) -> str:
     """Return a template, a script or a style as it is in its file."""
     return (_FOLDER / name).read_text(encoding="utf-8")
-
-
-# Characters that HTML forbids or UTF-8 cannot encode.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-# Characters that could end a script tag or a line. JSON has them in strings only, where an escape means the same.
-_ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-
-
-def printable(value: object) -> object:
-    r"""Replace in a text what HTML cannot contain by the replacement character.
-
-    Markup stays as it is; the template escapes everything else.
-
-    >>> printable("a\x00b\tc")
-    'a\ufffdb\tc'
-    """
-    if not isinstance(value, str) or hasattr(value, "__html__"):
-        return value
-    return _UNPRINTABLE.sub("\ufffd", value)
-
-
-def json_in_script(value: Any) -> str:
-    r"""Return a value as JSON that is safe in `<script type="application/json">`, whatever its strings contain.
-
-    Raises:
-        ValueError: The value contains NaN or infinity, which JSON does not have.
-
-    >>> print(json_in_script(["</script>", 1.5]))
-    ["\u003c/script\u003e",1.5]
-    """
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for character, escape in _ESCAPED.items():
-        text = text.replace(character, escape)
-    return text if text.isascii() else _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def policy(script: str, style: str) -> str:

@@ -45,7 +45,7 @@ def seen(page: Page) -> dict[str, object]:
 
 
 def test_a_link_shows_what_the_sender_sees(page: Page, two_runs: str) -> None:
-    page.goto(two_runs)
+    page.goto(two_runs + "#queries")
     page.select_option("[data-field=type] select", label="scenario")
     page.select_option("#krag-one", label="second")
     page.select_option("#krag-other", label="first")
@@ -73,7 +73,7 @@ def test_a_link_shows_what_the_sender_sees(page: Page, two_runs: str) -> None:
 
 
 def test_back_and_forward_go_from_door_to_door(page: Page, two_runs: str) -> None:
-    page.goto(two_runs)
+    page.goto(two_runs + "#queries")
     page.evaluate(f"location.hash = {door(cause='never_retrieved', run='first', against='nothing')!r}")
     assert ids(page) == [CHINESE, RUSSIAN]
     page.evaluate(f"location.hash = {door(part=('language', 'ko'))!r}")
@@ -90,7 +90,7 @@ def test_back_and_forward_go_from_door_to_door(page: Page, two_runs: str) -> Non
 
 
 def test_every_door_of_a_page_leads_somewhere(page: Page, two_runs: str) -> None:
-    page.goto(two_runs)
+    page.goto(two_runs + "#queries")
     doors = page.locator("a[href^='#queries?']").evaluate_all("doors => doors.map((door) => door.getAttribute('href'))")
     assert len(doors) > 60
     for address in dict.fromkeys(doors):
@@ -101,7 +101,7 @@ def test_every_door_of_a_page_leads_somewhere(page: Page, two_runs: str) -> None
 
 
 def test_the_count_of_a_cause_is_the_number_of_queries_that_it_leads_to(page: Page, two_runs: str) -> None:
-    page.goto(two_runs)
+    page.goto(two_runs + "#details")
     page.click("nav a[href='#causes']")
     link = page.locator("#table-causes tr", has_text="never_retrieved").locator("a").first
     assert link.inner_text() == "2"
@@ -172,19 +172,19 @@ def test_ids_of_any_kind_stand_in_an_address(page: Page, tmp_path: Path) -> None
     result = evaluate_ids([["g"]] * 5, [["g"]] * 5, k=1, query_ids=queries)
     address = write_page(tmp_path, build_report({"only": result}))
     for place, query in enumerate(queries[:4]):
-        page.goto(address)
+        page.goto(address + "#queries")
         page.click(f"#krag-row-{place}")
         link = page.url
         page.goto("about:blank")
         page.goto(link)
         assert page.inner_text("#krag-query-id") == f"Query {query}"
-    page.goto(address)
+    page.goto(address + "#queries")
     page.click("#krag-row-4")
     assert page.url.endswith("n=5")
 
 
 def test_a_section_that_is_linked_to_is_open(page: Page, two_runs: str) -> None:
-    page.goto(two_runs)
+    page.goto(two_runs + "#details")
     assert page.locator("#table-causes").is_hidden()
     page.click("nav a[href='#causes']")
     assert page.locator("#table-causes").is_visible()
@@ -223,8 +223,9 @@ def test_the_keys_search_move_and_open(page: Page, two_runs: str) -> None:
     assert page.locator("#krag-keys-help").is_hidden()
 
 
-def test_from_opening_the_file_to_the_reason_of_the_worst_miss_in_one_click(page: Page, two_runs: str) -> None:
+def test_from_opening_the_file_to_the_reason_of_the_worst_miss_in_two_clicks(page: Page, two_runs: str) -> None:
     page.goto(two_runs)
+    page.click(".tabs a[href='#queries']")
     page.click("#krag-row-0")
     assert page.inner_text("#krag-query-id") == f"Query {CHINESE}"
     assert "never_retrieved" in page.inner_text("#krag-query .fates")
@@ -246,7 +247,7 @@ def test_the_same_walk_by_keyboard_alone(page: Page, two_runs: str) -> None:
 
 def test_with_several_runs_the_list_shows_each(page: Page, tmp_path: Path) -> None:
     runs = {f"run {i}": evaluate_ids([["a"], ["b"]], [["x"] * (i % 3) + ["a"], ["b"]], k=3) for i in range(4)}
-    page.goto(write_page(tmp_path, build_report(runs)))
+    page.goto(write_page(tmp_path, build_report(runs)) + "#queries")
     heads = page.locator("#krag-head .of").all_inner_texts()
     assert heads == ["run 0", "run 1", "run 2", "run 3", "difference"]
     page.select_option("#krag-one", label="run 2")

@@ -16,7 +16,8 @@ from krag_eval.evaluation.causes import CAUSES, FOUND
 from krag_eval.metrics import ALL_METRICS, METRICS
 from krag_eval.report import build_report
 from krag_eval_report.html.cut_offs import computed_metrics, cut_off_columns
-from krag_eval_report.html.page import json_in_script, payload
+from krag_eval_report.html.page import payload
+from krag_eval_report.html.texts import json_in_script
 from tests.support.page_cases import from_lists, many, page_of, write_page
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def test_the_slider_moves_the_list_the_means_and_the_open_query(page: Page, tmp_
     actual = [["a"], ["b"], ["c", "d"]]
     predicted = [["a", "x"], ["x", "y", "b"], ["d", "x", "y", "z"]]
     result = evaluate(actual, predicted, k=[1, 4], metrics=["recall", "mrr"], query_ids=["q0", "q1", "q2"])
-    page.goto(write_page(tmp_path, build_report({"only": result})))
+    page.goto(write_page(tmp_path, build_report({"only": result})) + "#queries")
     assert page.locator("#krag-means-table td").all_inner_texts() == ["0.8333", "0.7778", "0.7500"]
     page.locator("#krag-cut-off").fill("2")
     expected = evaluate(actual, predicted, k=2, metrics=["recall", "mrr"])
@@ -139,7 +140,7 @@ def test_the_slider_moves_the_list_the_means_and_the_open_query(page: Page, tmp_
 
 def test_what_is_changed_right_after_a_query_was_closed_stays(page: Page, tmp_path: Path) -> None:
     result = evaluate([["a"], ["b"]], [["a", "x"], ["x", "b"]], k=2, query_ids=["q0", "q1"])
-    page.goto(write_page(tmp_path, build_report({"only": result})))
+    page.goto(write_page(tmp_path, build_report({"only": result})) + "#queries")
     page.click("#krag-rows [data-query='1']")
     page.evaluate("""() => {
       document.getElementById("krag-close").click();

@@ -43,7 +43,7 @@ def sort_by(page: Page, column: str) -> None:
 
 
 def test_the_list_has_every_query_and_the_worst_first(page: Page, two_runs: str) -> None:
-    page.goto(two_runs)
+    page.goto(two_runs + "#queries")
     assert ids(page) == [CHINESE, "q-error", RUSSIAN, KOREAN, ARABIC, "q-none"]
     assert cells(page, "difference:recall@5") == ["0.0000"] * 5 + ["-"]
     page.select_option("#krag-order", label="as in the set")

@@ -54,7 +54,7 @@ def lines(card: Locator) -> list[str]:
 
 
 def test_an_opened_query_says_everything_about_it(page: Page, two_runs: str) -> None:
-    page.goto(two_runs)
+    page.goto(two_runs + "#queries")
     page.click(f"#krag-rows >> text={KOREAN}")
     opened = page.locator("#krag-query")
     assert opened.locator(".question").inner_text() == "배송은 얼마나 걸리나요?"
@@ -212,7 +212,7 @@ def test_the_address_opens_a_query_and_the_way_back_closes_it(page: Page, two_ru
 
 
 def test_from_a_query_that_the_filters_leave_out_no_key_leads_elsewhere(page: Page, two_runs: str) -> None:
-    page.goto(two_runs)
+    page.goto(two_runs + "#queries")
     page.fill("#krag-text", "q-none")
     page.locator("#krag-count", has_text="1 of").wait_for()
     page.evaluate(f"location.hash = '#queries?text=q-none&q={RUSSIAN}'")
@@ -227,7 +227,7 @@ def test_of_several_systems_any_two_stand_side_by_side(page: Page, tmp_path: Pat
     rankings = {"a": ["ru-1"], "b": ["ru-3"], "c": ["ru-3", "ru-1"]}
     evalset = EvalSet([{"id": "q", "gold": [{"id": "ru-1", "text": TEXTS["ru-1"]}]}])
     report = build_report(evalset, {name: run_of(name, {"q": ids}) for name, ids in rankings.items()}, k=5)
-    page.goto(write_page(tmp_path, report))
+    page.goto(write_page(tmp_path, report) + "#queries")
     page.select_option("#krag-one", label="b")
     page.select_option("#krag-other", label="c")
     page.wait_for_timeout(200)

@@ -43,6 +43,7 @@ function addressOfState(query = null) {
     ["sort", sort.column === WORST ? "" : `${sort.isDescending ? "-" : ""}${sort.column}`],
     ["k", state.k ?? ""],
     ["theme", THEMES.includes(chosenTheme) ? chosenTheme : ""],
+    ["language", chosenLanguage ?? ""],
     ...(query === null ? [] : [nameOf(query)]),
   ].filter(([, value]) => value !== "");
   const names = given.map(([name, value]) => `${encoded(name)}=${encoded(value)}`).join("&");
@@ -77,6 +78,7 @@ function applyAddress() {
   const { view, given, found, missed } = readAddress();
   const inVain = [];
   if (given.has("theme") && THEMES.includes(given.get("theme"))) chooseTheme(given.get("theme"));
+  if (Object.hasOwn(messages, given.get("language") ?? "")) chooseLanguage((chosenLanguage = given.get("language")));
   if (view === "queries") applyFilters(given, { found, missed }, inVain);
   if (view === "queries" && opened === null) moveTo(0);
   const query = queryOf(given);
@@ -98,7 +100,7 @@ function queryOf(given) {
   return number >= 1 && number <= overview.n ? Math.floor(number) - 1 : null;
 }
 
-const READ = ["text", "cause", "status", "metric", "of", "least", "most", "change", "run", "against", "columns", "sort", "k", "theme", "q", "n", "in", "found", "missed", "label"];
+const READ = ["text", "cause", "status", "metric", "of", "least", "most", "change", "run", "against", "columns", "sort", "k", "theme", "language", "q", "n", "in", "found", "missed", "label"];
 
 function applyFilters(given, runs, inVain) {
   resetControls();

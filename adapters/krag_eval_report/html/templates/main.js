@@ -6,7 +6,7 @@ let chosenTheme = null; // what this page was asked for; it stands in its addres
 const isDark = () => (document.documentElement.dataset.theme ?? (DARK.matches ? "dark" : "light")) === "dark";
 
 function labelTheme() {
-  byId("theme").textContent = isDark() ? "Light" : "Dark";
+  put(byId("theme"), isDark() ? "theme-light" : "theme-dark");
 }
 
 function chooseTheme(theme) {
@@ -16,33 +16,16 @@ function chooseTheme(theme) {
 }
 
 function startTheme() {
-  const kept = storedTheme();
-  if (THEMES.includes(kept)) document.documentElement.dataset.theme = kept;
+  const theme = kept("theme");
+  if (THEMES.includes(theme)) document.documentElement.dataset.theme = theme;
   byId("theme").addEventListener("click", () => {
     chooseTheme(isDark() ? "light" : "dark");
-    storeTheme(chosenTheme);
+    keep("theme", chosenTheme);
     if (readAddress().view === "queries") writeAddress();
   });
   DARK.addEventListener("change", labelTheme);
   labelTheme();
   byId("theme").hidden = false;
-}
-
-// A file may have no storage: then the choice lasts as long as the page.
-function storedTheme() {
-  try {
-    return localStorage.getItem("krag-eval-theme");
-  } catch {
-    return null;
-  }
-}
-
-function storeTheme(theme) {
-  try {
-    localStorage.setItem("krag-eval-theme", theme);
-  } catch {
-    // the choice lasts as long as the page
-  }
 }
 
 function startNotices() {
@@ -54,6 +37,7 @@ function startNotices() {
 }
 
 startTheme();
+startLanguage();
 startNotices();
 byId("browser").hidden = false;
 startMeans();
