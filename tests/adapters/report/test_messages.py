@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 CODES = [*languages()]
 FORMS = ("zero", "one", "two", "few", "many", "other")
 # Ids that are made of a word and what the code has in a table.
-MADE: dict[str, tuple[str, ...]] = {}
+MADE: dict[str, tuple[str, ...]] = {"method": ("id", "text", "containment", "embedding", "span")}
 
 
 def messages_of(code: str) -> dict[str, ftl.Message]:

@@ -12,8 +12,8 @@ function filtersAsChips() {
   const withRun = (label) => (run === null ? label : say("chip-by", { what: label, run }));
   if (state.cause) chip(withRun(labelOfOption("cause")), () => setControls({ cause: "", in: state.status ? byId("in").value : "" }));
   if (state.status) chip(withRun(labelOfOption("status")), () => setControls({ status: "", in: state.cause ? byId("in").value : "" }));
-  for (const [of, name] of [["found", "chip-found-by"], ["missed", "chip-missed-by"]]) {
-    if (state[of].length > 1 && state[of].length === overview.systems.length) chip(say(`chip-${of}-by-all`), () => setRuns(of, []));
+  for (const [of, name, ofAll] of [["found", "chip-found-by", "chip-found-by-all"], ["missed", "chip-missed-by", "chip-missed-by-all"]]) {
+    if (state[of].length > 1 && state[of].length === overview.systems.length) chip(say(ofAll), () => setRuns(of, []));
     else for (const system of state[of]) chip(say(name, { run: overview.systems[system] }), () => setRuns(of, state[of].filter((one) => one !== system)));
   }
   if (state.change) chip(state.change === ANY_CHANGE ? say("chip-differ") : say("chip-change", { what: labelOfOption("change"), key: atCutOff(state.metric), run: overview.systems[state.other], baseline: overview.systems[state.one] }), () => setControls({ change: "" }));

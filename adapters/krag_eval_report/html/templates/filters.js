@@ -42,7 +42,7 @@ const lookedAt = () => (state.in !== null ? [state.in] : state.other === null ? 
 
 function chosenQueries() {
   const { tests } = filtersInUse();
-  const chosen = EVERY.filter((query) => (matched === null || matched.of[query]) && tests.every((test) => test(query)));
+  const chosen = EVERY.filter((query) => (hits === null || hits.of[query]) && tests.every((test) => test(query)));
   return chosen.sort(order());
 }
 

@@ -5,7 +5,8 @@ const BELOW = new Set(["crowded_out", "ranked_below_k"]);
 const NOT_CITED = "not_cited";
 
 const badge = (tone, sign, text, attributes = {}) => make("span", { class: `badge ${tone}`, ...attributes }, make("span", { "aria-hidden": "true" }, `${sign} `), text);
-const methodText = (method) => say(`method-${method.replaceAll("_", "-")}`);
+const METHODS = new Map(["id", "text", "containment", "embedding", "span"].map((method) => [method, `method-${method}`]));
+const methodText = (method) => (METHODS.has(method) ? say(METHODS.get(method)) : method); // ROUGE is called so everywhere
 
 function placesOf(columns, query) {
   return Array.from({ length: columns.start[query + 1] - columns.start[query] }, (_, i) => columns.start[query] + i);

@@ -1,7 +1,7 @@
 // A row of the list that is open in place: the gold documents of its question, and where each run found them.
 
 let openRow = null; // the query whose row is open
-let openPart = null; // the element below its row
+let unfolded = null; // the element below its row
 let openHeight = 0;
 const GLIMPSE = 300; // characters of a gold document
 
@@ -33,29 +33,29 @@ function toggleInPlace(query) {
 }
 
 const heights = new ResizeObserver(([{ target }]) => {
-  if (target !== openPart || target.offsetHeight === openHeight) return;
+  if (target !== unfolded || target.offsetHeight === openHeight) return;
   openHeight = target.offsetHeight;
   drawRows();
 });
 
 function openInPlace(query) {
-  if (openPart !== null) heights.unobserve(openPart);
-  openPart?.remove();
+  if (unfolded !== null) heights.unobserve(unfolded);
+  unfolded?.remove();
   openRow = query;
-  openPart = null;
+  unfolded = null;
   openHeight = 0;
   if (query === null) return;
-  openPart = make("div", { role: "row", class: "row-open" }, make("div", { role: "gridcell", "aria-colspan": shownColumns.length }, ...insideOf(query)));
-  rows.append(openPart);
-  openHeight = openPart.offsetHeight;
-  heights.observe(openPart);
+  unfolded = make("div", { role: "row", class: "row-open" }, make("div", { role: "gridcell", "aria-colspan": shownColumns.length }, ...insideOf(query)));
+  rows.append(unfolded);
+  openHeight = unfolded.offsetHeight;
+  heights.observe(unfolded);
 }
 
 function placeOpenedRow() {
-  if (openPart === null) return;
+  if (unfolded === null) return;
   const at = openPlace();
-  openPart.hidden = at < 0;
-  openPart.style.top = `${(at + 1) * rowHeight()}px`;
+  unfolded.hidden = at < 0;
+  unfolded.style.top = `${(at + 1) * rowHeight()}px`;
 }
 
 function insideOf(query) {

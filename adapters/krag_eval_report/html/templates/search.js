@@ -7,7 +7,7 @@ const index = { questions: [], about: [], ids: [], metadata: [], texts: [] }; //
 const wordsFound = new Map(); // of the words that were searched last: which of the index and which queries have them
 const MOST_WORDS = 24;
 
-let matched = null; // { text, of }: which queries the search lets through; null where it lets through all
+let hits = null; // { text, of }: which queries the search lets through; null where it lets through all
 let turn = 0;
 let until = 0;
 
@@ -19,7 +19,7 @@ function search(text, then) {
   turn += 1;
   const words = wordsOf(text.trim());
   if (!words.length) {
-    matched = null;
+    hits = null;
     then();
     return;
   }
@@ -33,13 +33,13 @@ function search(text, then) {
       setTimeout(go);
       return;
     }
-    matched = { text, of: value };
+    hits = { text, of: value };
     then();
   };
   go();
 }
 
-const isSearching = () => state.text.trim() !== "" && matched?.text !== state.text;
+const isSearching = () => state.text.trim() !== "" && hits?.text !== state.text;
 
 // Read ahead what a search will need, while nothing else is to be done.
 function prepareSearch() {
