@@ -10,6 +10,7 @@ import pytest
 from krag_eval import EvalSet, Run, RunRow
 from krag_eval.report import build_report
 from tests.support.marks import nothing_may_match
+from tests.support.browser import show_controls
 from tests.support.page_cases import (
     ARABIC,
     CHINESE,
@@ -189,7 +190,7 @@ def test_the_address_opens_a_query_and_the_way_back_closes_it(page: Page, two_ru
     page.locator("#krag-query").wait_for(state="hidden")
     assert page.url == two_runs + "#queries?sort=place"
     page.go_forward()
-    assert page.inner_text("#krag-query-id") == f"Query {CHINESE}"
+    assert page.inner_text("#krag-query-id") == f"Questions / {CHINESE}"
     page.click("#krag-close")
     page.locator("#krag-query").wait_for(state="hidden")
     assert page.url == two_runs + "#queries?sort=place"
@@ -201,7 +202,7 @@ def test_the_address_opens_a_query_and_the_way_back_closes_it(page: Page, two_ru
     assert page.evaluate("document.activeElement.id") != "krag-list"
     page.goto(two_runs + "#q=q-none")
     page.reload()
-    assert page.inner_text("#krag-query-id") == "Query q-none"
+    assert page.inner_text("#krag-query-id") == "Questions / q-none"
     page.keyboard.press("Escape")
     page.locator("#krag-query").wait_for(state="hidden")
     assert page.url.endswith("#queries")
@@ -228,6 +229,7 @@ def test_of_several_systems_any_two_stand_side_by_side(page: Page, tmp_path: Pat
     evalset = EvalSet([{"id": "q", "gold": [{"id": "ru-1", "text": TEXTS["ru-1"]}]}])
     report = build_report(evalset, {name: run_of(name, {"q": ids}) for name, ids in rankings.items()}, k=5)
     page.goto(write_page(tmp_path, report) + "#queries")
+    show_controls(page)
     page.select_option("#krag-one", label="b")
     page.select_option("#krag-other", label="c")
     page.wait_for_timeout(200)

@@ -13,6 +13,7 @@ import pytest
 
 from krag_eval import evaluate_ids
 from krag_eval.report import build_report
+from tests.support.browser import show_controls
 from tests.support.page_cases import from_lists, shop, write_page
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def test_where_texts_are_there_nothing_is_said_of_them(page: Page, two_runs: str
 def test_without_any_gold_document_no_metric_is_defined_and_no_number_is_made_up(page: Page, tmp_path: Path) -> None:
     address = write_page(tmp_path, from_lists([[], []], [["a"], []], queries=["one?", "two?"]), pictures=True)
     page.goto(address + "#queries")
+    show_controls(page)
     assert page.inner_text("#krag-undefined") == "No query has gold documents, so no metric is defined."
     assert page.locator("#krag-row-0 .number").all_inner_texts() == ["0", "-", "-", "-", "-"]
     page.select_option("#krag-cause", label="any miss")

@@ -38,7 +38,7 @@ function addressOfState(query = null) {
     ["most", state.most ?? ""],
     ["change", state.change],
     ["run", isPair && state.one !== 0 ? overview.systems[state.one] : ""],
-    ["against", isPair && state.other !== 1 ? (state.other === null ? NOTHING : overview.systems[state.other]) : ""],
+    ["against", isPair && state.other !== OTHER_AT_FIRST ? (state.other === null ? NOTHING : overview.systems[state.other]) : ""],
     ["columns", state.keys.join() === shownAtFirst.join() ? "" : state.keys.join() || "none"],
     ["sort", sort.column === WORST ? "" : `${sort.isDescending ? "-" : ""}${sort.column}`],
     ["k", state.k ?? ""],

@@ -19,7 +19,7 @@ function filtersAsChips() {
   if (state.change) chip(state.change === ANY_CHANGE ? say("chip-differ") : say("chip-change", { what: labelOfOption("change"), key: atCutOff(state.metric), run: overview.systems[state.other], baseline: overview.systems[state.one] }), () => setControls({ change: "" }));
   if (state.label) chip(labelOfOption("label"), () => setControls({ label: "" }));
   if (state.least !== null || state.most !== null) chip(rangeInWords(), () => setControls({ least: "", most: "" }));
-  if (state.other === null && overview.systems.length > 1) chip(say("chip-alone", { run: overview.systems[state.one] }), () => setControls({ one: "0", other: "1" }));
+  if (state.other === null && overview.systems.length > 1) chip(say("chip-alone", { run: overview.systems[state.one] }), () => setControls({ one: "0", other: String(OTHER_AT_FIRST) }));
   return made;
 }
 

@@ -91,7 +91,7 @@ function chosenKeys() {
 function resetControls() {
   byId("controls").reset();
   byId("one").value = "0";
-  byId("other").value = overview.systems.length > 1 ? "1" : "";
+  byId("other").value = String(OTHER_AT_FIRST ?? "");
   if (overview.metrics.length) byId("metric").value = overview.shown[0];
   for (const box of keyBoxes()) box.checked = shownAtFirst.includes(box.value);
   state.sort = { column: WORST, isDescending: false };

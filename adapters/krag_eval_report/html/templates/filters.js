@@ -4,6 +4,21 @@
 const FEW = 2;
 const shownAtFirst = overview.systems.length > FEW ? [] : overview.shown;
 
+// The run that others are compared with at first is the first one; the one that stands beside it is the best of the others.
+function bestOfOthers() {
+  const { key, lower, systems } = metrics.get(overview.shown[0]) ?? { key: null };
+  if (key === null || overview.systems.length <= FEW) return 1;
+  const mean = ({ of, values }) => {
+    const known = of.map((number) => values[number]).filter((value) => value !== null);
+    return known.length ? known.reduce((total, value) => total + value, 0) / known.length : lower ? Infinity : -Infinity;
+  };
+  const means = systems.map(mean);
+  const others = means.slice(1);
+  return 1 + others.indexOf((lower ? Math.min : Math.max)(...others));
+}
+
+const OTHER_AT_FIRST = overview.systems.length > 1 ? bestOfOthers() : null;
+
 const state = {
   text: "",
   slices: new Map(), // field -> place among its values
@@ -19,7 +34,7 @@ const state = {
   most: null,
   change: "",
   one: 0,
-  other: overview.systems.length > 1 ? 1 : null,
+  other: OTHER_AT_FIRST,
   keys: shownAtFirst,
   k: null, // the cut-off that the reader chose
   sort: { column: "worst", isDescending: false },
@@ -167,6 +182,8 @@ function sortKey(column) {
       return overview.ids === null ? (query) => query : idOf;
     case "question":
       return questionOf;
+    case "slice":
+      return (query) => valueOfSlice(overview.slices[0], query);
     case "nGold":
       return (query) => overview.nGold[query];
     case "causes":
@@ -184,7 +201,7 @@ const MARKS = /^marks\d+$/;
 function isSortable(column) {
   if (MARKS.test(column)) return Number(column.slice(5)) < overview.systems.length;
   const [which, metric] = column.split(/:(.*)/s);
-  if (metric === undefined) return [WORST, PLACE, "id", "nGold", "causes"].includes(which) || (which === "question" && overview.questions !== null);
+  if (metric === undefined) return [WORST, PLACE, "id", "nGold", "causes"].includes(which) || (which === "question" && overview.questions !== null) || (which === "slice" && overview.slices.length > 0);
   const known = ["one", ...(state.other === null ? [] : ["other", "difference"]), ...overview.systems.map((_, i) => `run${i}`)];
   return metrics.has(metric) && known.includes(which);
 }

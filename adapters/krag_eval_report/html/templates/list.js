@@ -36,10 +36,20 @@ function columns() {
   if (overview.questions !== null) {
     made.push({ column: "question", title: say("column-question"), least: 15, share: 5, isQuestion: true, fill: (q) => textCell(questionOf(q) ?? "", { lang: "" }) });
   }
+  const [field] = overview.slices;
+  if (field !== undefined && markedSystems().length <= MOST_NAMED && !NARROW.matches) {
+    made.push({ column: "slice", title: field.field, least: 6.5, most: 9, fill: (q) => isolated(valueOfSlice(field, q) ?? "\u2013", { class: "quiet" }) });
+  }
   const gold = { column: "nGold", title: say("column-gold"), least: 4.5, isNumber: true, fill: (q) => counted(overview.nGold[q]) };
   const few = overview.systems.length <= FEW || state.other === null;
   const misses = { column: "causes", title: say("column-misses"), least: 13, share: 2, fill: missesCell };
   return [...made, gold, ...markColumns(), ...shownKeys().flatMap(valueColumns), ...(few ? [misses] : [])];
+}
+
+const MOST_NAMED = 6; // runs whose names fit into a line
+
+function valueOfSlice({ values }, query) {
+  return values.find(({ members }) => contains(members, query))?.value ?? null;
 }
 
 const idCell = (query) => [toggleOf(query), textCell(idOf(query), { class: "id" })];

@@ -107,5 +107,4 @@ function meanInWords(key) {
   return [here, make("span", { class: "quiet" }, " ", isolated(say("mean-of-all", { n: overview.nGold.filter((of) => of).length, means: ofAll.join(", ") })))];
 }
 
-const MOST_NAMED = 6;
 const rounded = (value) => value.toFixed(3);

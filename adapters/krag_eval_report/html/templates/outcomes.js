@@ -127,7 +127,8 @@ function rankCard(system, query, retrieved, known, moved) {
   const rank = make("span", { class: credit[retrieved.place] ? (isBeyond(retrieved.rank) ? "mark-below rank" : "mark-found rank") : "rank" }, String(retrieved.within));
   const title = make("h4", {}, rank, id, scored, moved);
   const again = repeat[retrieved.place] && rankName(system, query, repeat[retrieved.place]);
-  const line = make("p", { class: "earned" }, earned(credit[retrieved.place], again, matches.length > 0), " ", ...matched(matches));
+  const isSilent = !again && !matches.length; // most documents match nothing
+  const line = isSilent ? null : make("p", { class: "earned" }, earned(credit[retrieved.place], again, matches.length > 0), " ", ...matched(matches));
   const text = textBlock(retrieved.text, known, partsOf(ofSystem(system).ranks, retrieved.place, false));
   return make("li", { class: classesOfRank(retrieved.rank, credit[retrieved.place]), tabindex: "-1", "data-rank": retrieved.rank }, title, banned, line, text, aboutBlock(retrieved.about), labelButtons(query, retrieved));
 }
@@ -146,7 +147,7 @@ function classesOfRank(rank, credit) {
 function earned(credit, repeat, isMatch) {
   if (repeat) return badge("quiet", "=", say("earned-repeats", { where: repeat }));
   if (isMatch && !credit) return badge("quiet", "\u2013", say("earned-grade-0"));
-  return [badge("quiet", "\u2013", say("earned-nothing")), badge("good", "\u25cb", say("earned-no-credit")), badge("good", "\u2713", say("earned-credit"))][credit];
+  return [null, badge("good", "\u25cb", say("earned-no-credit")), badge("good", "\u2713", say("earned-credit"))][credit];
 }
 
 const matched = (matches) => matches.map(({ gold, method, similarity }) => make("span", { class: "match" }, say("match-of-gold", { n: gold + 1, method: methodText(method), similarity }), " "));

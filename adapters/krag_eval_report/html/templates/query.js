@@ -268,7 +268,7 @@ function asText(query) {
     const place = details().gold.start[query] + i;
     const fates = shownSystems().map((system) => {
       const { cause, rank } = fateOf(system, query, place);
-      const fate = cause === NONE ? say("fate-not-counted") : cause === FOUND ? say("fate-found", { where: rankName(system, query, rank) }) : causeText(overview.causes[cause].key);
+      const fate = cause === NONE ? say("fate-not-counted") : cause === FOUND ? say("text-found", { where: rankName(system, query, rank) }) : causeText(overview.causes[cause].key);
       return `${overview.systems[system]}: ${fate}`;
     });
     lines.push("", `${say("gold-number", { n: i + 1 })}${document.id === null ? "" : ` [${document.id}]`} (${fates.join("; ")})`, document.text ?? say("no-text"));

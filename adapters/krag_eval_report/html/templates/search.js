@@ -157,4 +157,4 @@ function withWordsOfSearch(text) {
   return fragment;
 }
 
-const escaped = (letter) => letter.replace(/[\\^$.*+?()[\]{}|/-]/, "\\$&");
+const escaped = (letter) => letter.replace(/[\\^$.*+?()[\]{}|/]/, "\\$&");
