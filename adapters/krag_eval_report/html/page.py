@@ -605,7 +605,7 @@ class Numbered(Generic[Value]):
 class Texts(Numbered[str]):
     """Numbered texts, stored in blocks: a page needs few of them at a time."""
 
-    def blocks(self, size: int = 1_000_000) -> Iterator[list[str]]:
+    def blocks(self, size: int = 100_000) -> Iterator[list[str]]:
         """Yield the texts in order, in blocks of about `size` characters."""
         block: list[str] = []
         length = 0

@@ -18,6 +18,17 @@ function ofSystem(system) {
   return systems[system];
 }
 
+// Read all of it while nothing else is to be done, so that no key waits for it.
+function readAhead() {
+  if (globalThis.requestIdleCallback === undefined) return;
+  const unread = [details, ...overview.systems.map((_, system) => () => ofSystem(system))];
+  const go = () => {
+    unread.shift()();
+    if (unread.length) requestIdleCallback(go);
+  };
+  requestIdleCallback(go);
+}
+
 // Texts lie in blocks; blocks[i] is the number of the first text of block i.
 const blocks = read("blocks");
 const readBlocks = new Map();

@@ -50,3 +50,4 @@ startQuery();
 startExport();
 startKeys();
 startAddress();
+readAhead();

@@ -29,7 +29,14 @@ function markOf({ rank, isFound }) {
   return make("span", { class: `mark-${kind}` }, rank > 0 ? String(rank) : "\u00d7");
 }
 
-const inWordsOf = ({ rank, isFound }) => (isFound ? say("mark-found", { rank }) : rank > 0 ? say("mark-below", { rank }) : say("mark-missing"));
+// The words of marks are few, and a list has many marks.
+const wordsOfMarks = new Map();
+
+function inWordsOf({ rank, isFound }) {
+  const key = `${language} ${rank} ${isFound}`;
+  if (!wordsOfMarks.has(key)) wordsOfMarks.set(key, isFound ? say("mark-found", { rank }) : rank > 0 ? say("mark-below", { rank }) : say("mark-missing"));
+  return wordsOfMarks.get(key);
+}
 
 const MOST_MARKS = 6;
 
