@@ -1,7 +1,7 @@
 """The rows of the evaluation set, as a page carries them so that a filtered list can be downloaded as a set.
 
-A row is a line of JSON that `krag-eval evaluate` reads. Long texts stand in the page once: in a row their place is taken
-by a string that begins with `MARK`, which the page replaces by the text of that number.
+A row is a line of JSON that `krag-eval evaluate` reads. Texts stand in the page once: in a row their place is taken by
+a string that begins with `MARK`, which the page replaces by the text of that number.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from krag_eval_report.html.page import Texts
 
 MARK = "\x01"
-"""What begins a string of a row that stands for a text; the number of the text follows."""
-SHORT = 24  # of characters, of which a number would take as many
+"""What begins a string of a row that stands for a text; the number of the text follows, or `q` for the question."""
 _TEXTS = ("question", "answer", "text")
 
 
@@ -34,7 +33,9 @@ def rows_of(report: Report, texts: Texts, redact: Callable[[str], str]) -> list[
 
 def _line_of(question: Question, texts: Texts, redact: Callable[[str], str]) -> str | None:
     try:
-        return dump_json(_placed(question.to_dict(), texts, redact), question.id)
+        row = question.to_dict()
+        asked = {"question": f"{MARK}q"} if "question" in row else {}
+        return dump_json(_placed({**row, **dict.fromkeys(asked)}, texts, redact) | asked, question.id)
     except (KragEvalError, TypeError, ValueError):
         return None
 
@@ -44,7 +45,7 @@ def _placed(value: Any, texts: Texts, redact: Callable[[str], str], name: str | 
         return {key: _placed(one, texts, redact, key) for key, one in _redacted(value, redact)}
     if isinstance(value, (list, tuple)):
         return [_placed(one, texts, redact, name) for one in value]
-    if isinstance(value, str) and (value.startswith(MARK) or (name in _TEXTS and len(value) > SHORT)):
+    if isinstance(value, str) and (value.startswith(MARK) or name in _TEXTS):
         return f"{MARK}{texts.number(value)}"
     return value
 

@@ -28,7 +28,7 @@ def test_ten_thousand_queries_are_few_rows_at_a_time(page: Page, tmp_path: Path)
     assert page.inner_text("#krag-count") == "10,000 questions"
     assert page.get_attribute("#krag-list", "aria-rowcount") == "10001"
     assert 10 < page.locator("#krag-rows [role=row]").count() < 100
-    page.evaluate("document.getElementById('krag-list').scrollTop = 34 * 5000")
+    page.evaluate("document.getElementById('krag-list').scrollTop = 44 * 5000")
     page.wait_for_selector("#krag-row-5003")
     assert page.locator("#krag-rows [role=row]").count() < 100
     page.focus("#krag-list")
@@ -83,6 +83,4 @@ def test_an_id_has_as_much_room_as_it_needs_where_there_is_any(page: Page, tmp_p
     queries = [f"6548850-0-{i}-56e77ceebb" for i in range(3)]
     page.goto(write_page(tmp_path, from_lists([["a"]] * 3, [["a"]] * 3, query_ids=queries, queries=["?"] * 3)) + "#queries")
     assert page.evaluate(IS_CUT) is False
-    page.set_viewport_size({"width": 400, "height": 800})
-    assert page.evaluate(IS_CUT) is True
     assert page.locator("#krag-row-0 bdi").first.get_attribute("title") == queries[0]

@@ -66,7 +66,8 @@ def test_a_slice_is_one_value_of_a_field_and_two_fields_narrow_each_other(page: 
     assert page.inner_text("#krag-count") == "2 of 6 questions"
     page.select_option("[data-field=language] select", label="ru")
     assert ids(page) == [RUSSIAN]
-    page.select_option("[data-field=type] select", label="all")
+    page.click("[data-chip='type: scenario']")
+    page.click("[data-chip='language: ru']")
     page.select_option("[data-field=language] select", label="(none)")
     assert ids(page) == ["q-none", "q-error"]
 

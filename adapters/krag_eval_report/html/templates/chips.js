@@ -37,9 +37,15 @@ function suggestedChips() {
   const subject = state.other ?? state.one;
   const missedBy = (systems) => EVERY.filter((query) => isFoundAndMissed(query, [], systems)).length;
   const isIn = (systems) => EVERY.filter((query) => systems.some((system) => failed[system].has(query))).length;
+  const [one, other] = shownSystems();
   const made = [
     { label: say(all.length > 1 ? "chip-missed-by" : "chip-missed", { run: overview.systems[subject] }), n: missedBy([subject]), on: () => setRuns("missed", [subject]), isUsed: state.missed.includes(subject) },
   ];
+  if (other !== undefined) {
+    const pair = { run: overview.systems[other], baseline: overview.systems[one] };
+    const alike = (finder, misser) => ({ n: EVERY.filter((query) => isFoundAndMissed(query, [finder], [misser])).length, on: () => setPair(finder, misser), isUsed: state.found.includes(finder) && state.missed.includes(misser) });
+    made.push({ label: say("chip-lost", pair), help: say("chip-lost-help", pair), ...alike(one, other) }, { label: say("chip-won", pair), help: say("chip-won-help", pair), ...alike(other, one) });
+  }
   if (all.length > 1) {
     made.push({ label: say("chip-missed-by-all"), n: missedBy(all), on: () => setRuns("missed", all), isUsed: state.missed.length === all.length });
     if (state.metric !== null && state.other !== null) made.push({ label: say("chip-differ"), n: EVERY.filter(differsAnywhere).length, on: () => setControls({ change: ANY_CHANGE }), isUsed: state.change === ANY_CHANGE });
@@ -61,7 +67,7 @@ const differsAnywhere = (query) => new Set(EACH_SYSTEM.map((system) => valueOf(s
 let suggested = { of: null, chips: [] };
 
 function suggestedOnce() {
-  const of = JSON.stringify([state.k, state.one, state.other, state.metric, state.missed, state.change, state.status, state.label, labels.size, say("chip-differ")]);
+  const of = JSON.stringify([state.k, state.one, state.other, state.metric, state.found, state.missed, state.change, state.status, state.label, labels.size, say("chip-differ")]);
   if (suggested.of !== of) suggested = { of, chips: suggestedChips() };
   return suggested.chips;
 }
@@ -75,12 +81,13 @@ function drawChips() {
     made.append(make("span", { class: "cross", "aria-hidden": "true" }, "\u00d7"));
     return made;
   });
-  const more = suggestedOnce().map(({ label, n, on }) => {
-    const made = chipButton(label, on, { class: "chip", "data-chip": label });
+  const more = suggestedOnce().map(({ label, help = null, n, on }) => {
+    const made = chipButton(label, on, { class: "chip", "data-chip": label, title: help });
     made.append(" ", make("span", { class: "n" }, counted(n)));
     return made;
   });
   byId("chips").replaceChildren(all, ...off, ...more);
+  for (const choice of document.querySelectorAll(".chip.choice")) choice.hidden = choice.querySelector("select").value !== "";
   if (focused !== null) (Array.from(byId("chips").children).find(({ dataset }) => dataset.chip === focused) ?? byId("chips").firstChild).focus();
 }
 
@@ -99,6 +106,12 @@ function setControls(values) {
 
 function setControl(select, value) {
   select.value = value;
+  setControls({});
+}
+
+// Found by one run and missed by the other.
+function setPair(finder, misser) {
+  for (const [of, system] of [["found", finder], ["missed", misser]]) for (const box of boxesOf(of)) box.checked = Number(box.value) === system;
   setControls({});
 }
 

@@ -1,6 +1,7 @@
 // The controls above the list.
 
 const sliceSelects = [];
+const SLICES_IN_ROW = 2; // the others stand among all filters
 const CAUSES_OF_ALL = [["", "all"], [ANY_MISS, "cause-any"], [NO_MISS, "cause-none"], [ANY_FOUND, "cause-found"]];
 const STATES = [["", "all"], ["failed", "state-failed"], ["empty", "state-empty"], ["no_gold", "state-no-gold"], ["no_gold_empty", "state-no-gold-empty"], ["leak", "state-leak"]];
 const LABELLED = [["", "all"], ["any", "labelled-any"], ["none", "labelled-none"], ["gold", "labelled-gold"], ["not_gold", "labelled-not-gold"], ["note", "labelled-note"]];
@@ -43,7 +44,10 @@ function startControls() {
 function offerChoices() {
   const systems = overview.systems.map((name, place) => [String(place), name]);
   sliceSelects.length = 0;
-  byId("slices").replaceChildren(...overview.slices.map(sliceSelect));
+  const selects = overview.slices.map(sliceSelect);
+  for (const label of selects.slice(0, SLICES_IN_ROW)) label.className = "chip choice";
+  byId("slices").replaceChildren(...selects.slice(0, SLICES_IN_ROW));
+  byId("more-slices").replaceChildren(...selects.slice(SLICES_IN_ROW));
   options(byId("cause"), [...inThisLanguage(CAUSES_OF_ALL), ...overview.causes.map(({ key }) => [key, causeText(key)])]);
   options(byId("status"), inThisLanguage(STATES));
   options(byId("label"), inThisLanguage(LABELLED));

@@ -10,7 +10,7 @@ function rowAsJson(query) {
   readRows ??= { of: read("rows") };
   const line = readRows.of?.[query] ?? null;
   if (line === null) return JSON.stringify(rowFromColumns(query));
-  return line.replaceAll(/(?<!\\)"\\u0001(\d+)"/g, (_, number) => JSON.stringify(textOf(Number(number))));
+  return line.replaceAll(/(?<!\\)"\\u0001(q|\d+)"/g, (_, number) => JSON.stringify(number === "q" ? questionOf(query) : textOf(Number(number))));
 }
 
 // Of a question without a row: what the page knows of it.
