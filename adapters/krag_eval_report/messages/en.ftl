@@ -76,7 +76,7 @@ copied = Copied
 not-copied = The browser does not let this page copy. The address bar has the link.
 save-table = Download as CSV
 save-set = Download as set
-save-set-help = The listed questions as JSONL, an evaluation set for krag-eval evaluate
+save-set-help = The listed questions as JSONL with what the compared run retrieved. Evaluate them with: krag-eval evaluate questions.jsonl
 nothing-matches = No question matches these filters.
 count-all = { $all ->
     [one] { $all } question
