@@ -28,9 +28,242 @@ footer = Made by krag-eval { $version }. This page needs no network and sends no
 
 ## Sections and tables: krag_eval/report/sections, krag_eval/analysis, krag_eval/evaluation
 
+# Counts and numbers
 
+n-query = { $n ->
+       [one] { $n } query
+      *[other] { $n } queries
+    }
+n-question = { $n ->
+       [one] { $n } question
+      *[other] { $n } questions
+    }
+n-gold-document = { $n ->
+       [one] { $n } gold document
+      *[other] { $n } gold documents
+    }
+n-missed-gold-document = { $n ->
+       [one] { $n } missed gold document
+      *[other] { $n } missed gold documents
+    }
+n-retrieval = { $n ->
+       [one] { $n } retrieval
+      *[other] { $n } retrievals
+    }
+n-search = { $n ->
+       [one] { $n } search
+      *[other] { $n } searches
+    }
+n-cluster = { $n ->
+       [one] { $n } cluster
+      *[other] { $n } clusters
+    }
+interval = { VALUE($low) } to { VALUE($high) }
+percent = { VALUE($x) } %
+milliseconds = { VALUE($x) } ms
+seconds = { VALUE($x) } s
+sentences = { $before } { $after }
+and-more = { $ids } and { $n } more
+no-value = (none)
+of-system = { $title }: { $system }
+of-systems = { $systems }: { $reason }
+report-title = { $systems } on { $what }
+
+# Scores
+
+summary-title = Scores
+no-query = There is no query, so no value is defined.
+no-gold = No query has a gold document, so no value is defined: each value is a dash.
+no-gold-at-level = No query has a gold document at this level, so no value is defined: each value is a dash.
+undefined-left-out = A mean excludes the queries for which it is undefined, such as those without an answer: { $n }.
+no-texts-retrieved = No retrieved document has a text, only an id, so the report cannot show their texts.
+no-texts-gold = No gold document has a text, only an id, so the report cannot show their texts.
+intervals-about = Intervals are 95 % confidence intervals of the mean.
+value-of = Value of { $system }
+column-95-interval = 95 % interval
+interval-of = 95 % confidence interval of the value of { $system }
+counts-title = What was scored: { $queries }
+column-count-queries = queries
+column-count-queries-help = Scored queries
+column-count-failed = failed
+column-count-failed-help = Retrievals that raised; they count as an empty result
+column-count-without_an_answer = without an answer
+column-count-without_an_answer-help = Queries without gold documents
+column-count-other_level = other level
+column-count-other_level-help = Queries whose gold is known at the other level only (chunk or document): undefined except for doc_hit
+column-count-unmatchable_gold = unmatchable gold
+column-count-unmatchable_gold-help = Gold documents without the id, text or place that the method reads; they never match
+column-count-unmatchable_retrieved = unmatchable retrieved
+column-count-unmatchable_retrieved-help = Retrieved documents without the id, text or place that the method reads; they never match
+
+# Columns of several tables
+
+column-system = system
+column-metric = metric
+column-undefined = undefined
+column-undefined-help = Queries that the mean excludes
+column-mean = mean
+column-share = share
+column-meaning = meaning
+column-questions = questions
+column-queries = queries
+column-name = name
+
+# The comparison
+
+comparison-title = Compared with { $baseline }
+all-pairs-title = All pairs compared
+all-systems = { $key }: all systems
+all-pairs = { $key }: all pairs
+against = { $system } against { $baseline }
+letters-note = Systems that share a letter cannot be told apart.
+column-letters = letters
+column-pair = pair
+column-effect_size = effect size
+column-effect_size-help = Hedges' g: the mean difference in standard deviations of the differences
+column-baseline = base
+column-baseline-help = Mean of the baseline
+column-here = here
+column-here-help = Mean of the system
+column-difference = diff
+column-difference-help = Difference of the two means
+column-diff = diff
+column-interval = interval
+column-interval-help = Confidence interval of the difference
+column-p_holm = p
+column-p_holm-help = Two-sided randomization test, adjusted for all tests
+column-won_tied_lost = +/=/-
+column-won_tied_lost-help = Queries won, tied and lost
+column-verdict = verdict
+not-resolved = not resolved
+no-difference = no difference larger than { VALUE($margin) }
+unresolved = cannot be resolved with { $queries }
+unresolved-in-clusters = cannot be resolved with { $queries } in { $clusters }
+outcome-better = better
+outcome-worse = worse
+verdict-remark = { $verdict } ({ $remark })
+could-be = { VALUE($size) } could be
+by-less-than = by less than { VALUE($margin) }
+reason-p = p is { VALUE($p) }
+reason-includes-0 = { $p }, but its interval includes 0
+reason-corrected = { $p } alone and { VALUE($adjusted) } after correction for { $n } tests
+reason-excludes-0 = its interval excludes 0, but { $p }
+nothing-compared = No query has a value in both systems, so nothing can be compared: each number is a dash.
+failed-in-comparison = { $system }: { $failed } failed, counted as nothing retrieved.
+left-out = { $queries } without a value (such as those without gold documents): left out.
+of-resamples = { $n } resamples
+of-random-signs = random signs of { $n } clusters
+by-holm = by Holm
+by-tukey = by Tukey's HSD over all pairs
+between-runs = {" "}Both allow for the variance between the runs of a system.
+unseen-clusters = {" "}Up to { VALUE($share) } % of all clusters may be of a kind that these { $n } do not show.
+how-tested = { VALUE($confidence) } % intervals from { $sampled }.{ $clusters } p: two-sided randomisation test ({ NUMBER($rounds, useGrouping: 0) } rounds unless exact), adjusted { $adjusted } (number of tests: { $tests }; in slices: all by the field), significant up to { VALUE($level) }.{ $runs } +/=/-: queries won, tied and lost. Seed { $seed }.
+
+# Slices
+
+slices-title = By slices
+slices-about = Each mean is over the queries of the slice for which it is defined; their number is in the table.
+by-field = By { $field }
+key-by-field = { $key } by { $field }
+column-defined = defined
+column-defined-help = Queries with a value
+
+# Causes
+
+causes-title = Causes of misses
+causes-about = Every gold document that was not found { $within } has one cause: the first in this list that applies.
+within-rank = within rank { $k }
+at-any-rank = at any rank
+causes-by = Causes by { $field }
+gold-documents-of-cause = Gold documents: { $cause }
+gold-documents = Gold documents
+column-cause = gold document
+column-share-of-gold = share
+column-share-of-gold-help = Of all gold documents
+cause-found = a retrieved document matches it within the cut-off
+cause-retriever_error = the retriever raised
+cause-nothing_retrieved = nothing was retrieved
+cause-crowded_out = without repeats and near duplicates above it, it would be within the cut-off
+cause-ranked_below_k = it was retrieved, but below the cut-off
+cause-other_id = the same text was retrieved under another id
+cause-in_longer_text = a retrieved text contains it
+cause-cut = a chunk border cuts it: a retrieved text holds only its beginning or its end
+cause-piece = a piece of it was retrieved, without its beginning and its end
+cause-near_miss = a retrieved text is similar, but under the threshold
+cause-wrong_chunk = another chunk of the same document was retrieved
+cause-never_retrieved = nothing like it was retrieved
+cause-not_cited = it was found, and the answer cites nothing that satisfies it
+cause-never_searched_for = no search of the session asked for it
+cause-searched_in_vain = a search of the session asked for it, and nothing like it was retrieved
+ceilings-title = What { $key } could be
+ceiling-recall = as it is
+ceiling-with_perfect_reranking = at most, with the same documents in the best order
+ceiling-without_repeats = with documents that repeat an earlier one taken out
+
+# Stages
+
+stages-title = Stages
+stages-about = Each need (a gold document, or any one of several) has one fate. The recall of a stage is that of all documents that it returned, its ceiling the recall that is possible if later stages lose nothing, and its gain what recall could win at most if the stage had lost nothing of what it was given.
+fates-title = What became of the needs
+fates-note = share: mean over the questions; the share of kept is { $recall }
+column-fate = fate
+column-needs = needs
+column-needs-of-slice = needs
+column-needs-of-slice-help = Needs
+column-such-as = such as
+fate-not_in_corpus = nothing in the corpus matches
+fate-not_retrieved = no stage returned it
+fate-below_k = the last stage returned it below the cut-off
+fate-kept = the last stage returned it within the cut-off
+fate-lost = the stage was given it and did not return it
+column-stage = stage
+column-inputs = given
+column-inputs-help = The stages whose documents it was given
+column-n_questions = questions
+column-n_questions-help = Questions that went through it
+column-depth = documents
+column-depth-help = Documents that it returned, on average
+column-recall = recall
+column-recall-help = Of all documents that it returned
+column-ceiling = ceiling
+column-ceiling-help = Recall if all stages after it lost nothing
+column-n_lost = lost
+column-n_lost-help = Needs that it was given and did not return, and that no later stage was given
+column-gain = gain at most
+column-gain-help = What recall could win if it had lost nothing of what it was given
+funnel-failed = The retriever raised for { $questions }: { $ids }. Nothing was retrieved.
+funnel-missing = The run has no row for { $questions }: { $ids }. Nothing was retrieved.
+funnel-searches-failed = { $searches } of sessions failed and returned nothing.
+funnel-lists = The rows have { $n } different lists of stages, such as { $shown }. Each stage is counted by its name, and its recall is the one of the questions that went through it.
+
+# Questions without an answer, parameters, signatures
+
+negatives-title = Questions without an answer
+negatives-about = They are excluded from all other metrics: the correct result is an empty list.
+column-unanswered = questions
+column-unanswered-help = Questions without gold documents
+column-empty = came back empty
+column-empty-help = Those for which nothing was retrieved
+column-empty_share = share
+column-empty_share-help = Of the questions without an answer
+column-mean_retrieved = documents on average
+parameters-title = How the runs were made
+parameters-table = Parameters
+recorded-table = Recorded by the runner
+latency-table = Latency
+column-calls = calls
+column-calls-help = Successful calls, each measured alone
+column-p50 = p50
+column-p95 = p95
+column-p99 = p99
+column-max = max
+column-failed = failed
+column-failed-help = Questions on which the retriever raised
+signatures-title = How it was scored
+signatures-about = Scores are comparable only if their signatures, which name all settings that matter, are equal.
+evaluation-set = Evaluation set: { $name }, { $questions }, fingerprint { $fingerprint }.
+unnamed = unnamed
+column-signature = signature
 
 
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js
-
-

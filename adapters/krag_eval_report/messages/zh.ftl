@@ -3,3 +3,229 @@ language = 语言
 theme-dark = 深色
 theme-light = 浅色
 footer = 由 krag-eval { $version } 生成。本页面无需网络，也不会发送任何数据。
+
+## The first screen: report.html.j2, overview.py
+
+## Search, filters and the list: filters.js, controls.js, list.js, means.js, keys.js
+
+## A question: query.js, documents.js, outcomes.js, labels.js
+
+## Sections and tables: krag_eval/report/sections, krag_eval/analysis, krag_eval/evaluation
+
+# Counts and numbers
+
+n-query = { $n } 个问题
+n-question = { $n } 个问题
+n-gold-document = { $n } 个标准答案文档
+n-missed-gold-document = { $n } 个漏掉的标准答案文档
+n-retrieval = { $n } 次检索
+n-search = { $n } 次搜索
+n-cluster = { $n } 个聚类
+interval = { VALUE($low) } 至 { VALUE($high) }
+percent = { VALUE($x) }%
+milliseconds = { VALUE($x) } 毫秒
+seconds = { VALUE($x) } 秒
+sentences = { $before }{ $after }
+and-more = { $ids }，另有 { $n } 个
+no-value = （无）
+of-system = { $title }：{ $system }
+of-systems = { $systems }：{ $reason }
+report-title = { $systems }：{ $what }
+
+# Scores
+
+summary-title = 分数
+no-query = 没有问题，因此没有任何值有定义。
+no-gold = 没有任何问题有标准答案文档，因此没有任何值有定义，全部显示为短横线。
+no-gold-at-level = 没有任何问题在这一层级有标准答案文档，因此没有任何值有定义，全部显示为短横线。
+undefined-left-out = 平均值不计入没有定义的问题，例如没有答案的问题：{ $n } 个。
+no-texts-retrieved = 检索到的文档只有 ID，没有正文，因此报告无法显示正文。
+no-texts-gold = 标准答案文档只有 ID，没有正文，因此报告无法显示正文。
+intervals-about = 区间为平均值的 95% 置信区间。
+value-of = { $system } 的值
+column-95-interval = 95% 区间
+interval-of = { $system } 的值的 95% 置信区间
+counts-title = 评测内容：{ $queries }
+column-count-queries = 问题
+column-count-queries-help = 已评测的问题
+column-count-failed = 失败
+column-count-failed-help = 出错的检索，按空结果计算
+column-count-without_an_answer = 没有答案
+column-count-without_an_answer-help = 没有标准答案文档的问题
+column-count-other_level = 其他层级
+column-count-other_level-help = 标准答案只在另一层级（片段或文档）已知的问题：除 doc_hit 外均无定义
+column-count-unmatchable_gold = 无法匹配的标准答案
+column-count-unmatchable_gold-help = 缺少匹配方法所需的 ID、正文或位置的标准答案文档，永远不会匹配
+column-count-unmatchable_retrieved = 无法匹配的结果
+column-count-unmatchable_retrieved-help = 缺少匹配方法所需的 ID、正文或位置的检索结果，永远不会匹配
+
+# Columns of several tables
+
+column-system = 系统
+column-metric = 指标
+column-undefined = 无定义
+column-undefined-help = 平均值未计入的问题
+column-mean = 平均值
+column-share = 占比
+column-meaning = 含义
+column-questions = 问题
+column-queries = 问题
+column-name = 名称
+
+# The comparison
+
+comparison-title = 与基线 { $baseline } 比较
+all-pairs-title = 两两比较
+all-systems = { $key }：全部系统
+all-pairs = { $key }：所有系统对
+against = { $system } 对比 { $baseline }
+letters-note = 字母相同的系统之间无法区分优劣。
+column-letters = 字母
+column-pair = 系统对
+column-effect_size = 效应量
+column-effect_size-help = Hedges' g：平均差异除以差异的标准差
+column-baseline = 基线
+column-baseline-help = 基线的平均值
+column-here = 本系统
+column-here-help = 本系统的平均值
+column-difference = 差异
+column-difference-help = 两个平均值之差
+column-diff = 差异
+column-interval = 区间
+column-interval-help = 差异的置信区间
+column-p_holm = p
+column-p_holm-help = 双侧随机化检验，已按全部检验校正
+column-won_tied_lost = +/=/-
+column-won_tied_lost-help = 胜、平、负的问题数
+column-verdict = 结论
+not-resolved = 无法判定
+no-difference = 差异不超过 { VALUE($margin) }
+unresolved = { $queries-n } 个问题不足以判定
+unresolved-in-clusters = { $clusters-n } 个聚类中的 { $queries-n } 个问题不足以判定
+outcome-better = 更好
+outcome-worse = 更差
+verdict-remark = { $verdict }（{ $remark }）
+could-be = 达到 { VALUE($size) } 才能判定
+by-less-than = 差异小于 { VALUE($margin) }
+reason-p = p = { VALUE($p) }
+reason-includes-0 = { $p }，但区间包含 0
+reason-corrected = 单独看 { $p }，按 { $n } 项检验校正后为 { VALUE($adjusted) }
+reason-excludes-0 = 区间不含 0，但 { $p }
+nothing-compared = 没有任何问题在两个系统中都有值，无法比较，全部显示为短横线。
+failed-in-comparison = { $system }：{ $failed-n } 次检索失败，按未检索到任何文档计算。
+left-out = { $queries-n } 个没有值的问题（例如没有标准答案文档的问题）未计入。
+of-resamples = { $n } 次重抽样
+of-random-signs = { $n } 个聚类的随机符号
+by-holm = Holm 法
+by-tukey = 对所有系统对使用 Tukey HSD 法
+between-runs = 两者都考虑了同一系统多次运行之间的方差。
+unseen-clusters = 所有聚类中最多可能有 { VALUE($share) }% 属于这 { $n } 个聚类未体现的类型。
+how-tested = { VALUE($confidence) }% 区间来自 { $sampled }。{ $clusters }p：双侧随机化检验（非精确检验时 { $rounds } 轮），校正方法：{ $adjusted }（检验数：{ $tests }；切片中为该字段的全部检验），不超过 { VALUE($level) } 为显著。{ $runs }+/=/-：胜、平、负的问题数。随机种子 { $seed }。
+
+# Slices
+
+slices-title = 按切片
+slices-about = 每个平均值只计入该切片中有定义的问题，数量见表。
+by-field = 按 { $field }
+key-by-field = 按 { $field } 的 { $key }
+column-defined = 有定义
+column-defined-help = 有值的问题
+
+# Causes
+
+causes-title = 漏掉的原因
+causes-about = 凡是{ $within }未找到的标准答案文档，都有一个原因：列表中第一个符合的。
+within-rank = 在前 { $k } 位内
+at-any-rank = 在任何排名上都
+causes-by = 按 { $field } 的原因
+gold-documents-of-cause = 标准答案文档：{ $cause }
+gold-documents = 标准答案文档
+column-cause = 标准答案文档
+column-share-of-gold = 占比
+column-share-of-gold-help = 占全部标准答案文档
+cause-found = 截断位置内有检索到的文档与之匹配
+cause-retriever_error = 检索器出错
+cause-nothing_retrieved = 没有检索到任何文档
+cause-crowded_out = 如果没有排在前面的重复和近似重复文档，它就会进入截断位置
+cause-ranked_below_k = 检索到了，但排在截断位置之后
+cause-other_id = 检索到了相同正文，但 ID 不同
+cause-in_longer_text = 检索到的正文包含它
+cause-cut = 被片段边界切断：检索到的正文只含它的开头或结尾
+cause-piece = 只检索到其中一部分，没有开头和结尾
+cause-near_miss = 检索到的正文相似，但低于阈值
+cause-wrong_chunk = 检索到了同一文档的其他片段
+cause-never_retrieved = 没有检索到任何相似内容
+cause-not_cited = 找到了，但回答没有引用任何满足它的内容
+cause-never_searched_for = 会话中没有任何搜索查找过它
+cause-searched_in_vain = 会话中搜索过它，但没有检索到相似内容
+ceilings-title = { $key } 可以达到多少
+ceiling-recall = 当前值
+ceiling-with_perfect_reranking = 同样的文档按最佳顺序排列时的上限
+ceiling-without_repeats = 去掉与前面重复的文档之后
+
+# Stages
+
+stages-title = 阶段
+stages-about = 每个标准答案项（一个标准答案文档，或几个中的任意一个）有一个去向。阶段的召回率按它返回的全部文档计算；上限是后续阶段没有任何损失时可能达到的召回率；增益是该阶段没有丢失任何输入时召回率最多能提高多少。
+fates-title = 标准答案项的去向
+fates-note = 占比：按问题取平均；kept 的占比即 { $recall }
+column-fate = 去向
+column-needs = 标准答案项
+column-needs-of-slice = 标准答案项
+column-needs-of-slice-help = 标准答案项
+column-such-as = 例如
+fate-not_in_corpus = 语料中没有匹配的内容
+fate-not_retrieved = 没有任何阶段返回它
+fate-below_k = 最后一个阶段返回了它，但排在截断位置之后
+fate-kept = 最后一个阶段在截断位置内返回了它
+fate-lost = 该阶段收到了它，但没有返回
+column-stage = 阶段
+column-inputs = 输入
+column-inputs-help = 向它提供文档的阶段
+column-n_questions = 问题
+column-n_questions-help = 经过该阶段的问题
+column-depth = 文档
+column-depth-help = 平均返回的文档数
+column-recall = 召回率
+column-recall-help = 按它返回的全部文档
+column-ceiling = 上限
+column-ceiling-help = 后续阶段没有任何损失时的召回率
+column-n_lost = 丢失
+column-n_lost-help = 它收到但没有返回、后续阶段也没有收到的标准答案项
+column-gain = 最大增益
+column-gain-help = 如果没有丢失任何输入，召回率能提高多少
+funnel-failed = 检索器在 { $questions-n } 个问题上出错：{ $ids }。没有检索到任何文档。
+funnel-missing = 运行结果中缺少 { $questions-n } 个问题：{ $ids }。没有检索到任何文档。
+funnel-searches-failed = 会话中有 { $searches-n } 次搜索失败，没有返回任何内容。
+funnel-lists = 各行的阶段列表不同，共 { $n } 种，例如 { $shown }。每个阶段按名称计数，召回率按经过该阶段的问题计算。
+
+# Questions without an answer, parameters, signatures
+
+negatives-title = 没有答案的问题
+negatives-about = 这些问题不计入其他指标：正确的结果是空列表。
+column-unanswered = 问题
+column-unanswered-help = 没有标准答案文档的问题
+column-empty = 返回为空
+column-empty-help = 没有检索到任何文档的问题
+column-empty_share = 占比
+column-empty_share-help = 占没有答案的问题
+column-mean_retrieved = 平均文档数
+parameters-title = 运行方式
+parameters-table = 参数
+recorded-table = 运行器记录
+latency-table = 延迟
+column-calls = 调用
+column-calls-help = 成功的调用，逐次测量
+column-p50 = p50
+column-p95 = p95
+column-p99 = p99
+column-max = 最大
+column-failed = 失败
+column-failed-help = 检索器出错的问题
+signatures-title = 评测方式
+signatures-about = 只有签名相同的分数才可以比较，签名列出了所有会影响数值的设置。
+evaluation-set = 评测集：{ $name }，{ $questions }，指纹 { $fingerprint }。
+unnamed = 未命名
+column-signature = 签名
+
+## The folder and the page for labels: view.html.j2, label.html.j2, label.js
