@@ -65,6 +65,18 @@ def format_difference(value: float | None) -> str:
     return _three_digits(value, "+")
 
 
+def format_signed(value: float | None) -> str:
+    """Return a difference of two means for a sentence or the page: with a true minus, and no sign of its own for 0.
+
+    >>> format_signed(-0.25), format_signed(0.00001)
+    ('−0.250', '±0.000')
+    """
+    text = format_difference(value)
+    if text.strip("+-0.") == "" and value is not None:
+        return "\u00b1" + text[1:]
+    return text if value is None else text.replace("-", "\u2212")
+
+
 def format_p(p: float | None) -> str:
     """Return a p-value.
 

@@ -37,7 +37,7 @@ _WORDS = {
     "in_longer_text": "a retrieved text contains it",
     "cut": "a chunk border cuts it: a retrieved text holds only its beginning or its end",
     "piece": "a piece of it was retrieved, without its beginning and its end",
-    "near_miss": "a retrieved text is similar, but under the threshold",
+    "near_miss": "a retrieved text is similar, but does not match it",
     "wrong_chunk": "another chunk of the same document was retrieved",
     "never_retrieved": "nothing like it was retrieved",
     "not_cited": "it was found, and the answer cites nothing that satisfies it",

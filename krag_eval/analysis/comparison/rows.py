@@ -16,6 +16,7 @@ from krag_eval._utils.formatting import (
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.said import said
 from krag_eval._utils.serialization import json_text, plain_fields
+from krag_eval.evaluation.causes import FOUND
 from krag_eval.metrics.names import as_key
 from krag_eval.statistics.significance import letters
 
@@ -282,6 +283,17 @@ class Compared(ComparedByFields):
     def means_of(row: ComparisonRow) -> tuple[tuple[str, float], tuple[str, float]]:
         """Return both systems of a row with their means."""
         return (row.baseline, row.baseline_mean or 0.0), (row.system, row.mean or 0.0)
+
+    @property
+    def rank(self) -> int | None:
+        """The rank at which gold documents count as found, in `transitions` too; None for all ranks."""
+        return self.diagnoses[self.baseline].k
+
+    def changed(self, system: str, *, found: bool) -> tuple[int, list[str]]:
+        """Return how many gold documents a system finds and the baseline misses, or the other way, and their queries."""
+        changes = [t for t in self.transitions if t.system == system and t.before != t.after]
+        kept = [t for t in changes if (t.after if found else t.before) == FOUND]
+        return sum(t.count for t in kept), list(dict.fromkeys(name for t in kept for name in t.query_ids))
 
     @property
     def worst_slices(self) -> dict[str, ComparisonRow]:

@@ -20,10 +20,10 @@ from krag_eval._utils.formatting import (
 )
 from krag_eval._utils.said import said
 from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome, decided
+from krag_eval.evaluation.causes import FOUND
 from krag_eval.statistics.bootstrap import unseen_share
 
 WIDTH = 80
-_FOUND = "found"
 _GAP = "  "
 _NUMBERS = ("base", "here", "diff", "interval", "p adj", "+/=/-")
 
@@ -160,7 +160,7 @@ def remark(row: ComparisonRow) -> str:
 
 
 def _slices(comparison: Compared, system: str) -> Iterator[str]:
-    """Yield the slice that lost, or that none is decided to, and all slices for its metric."""
+    """Yield the slice that is decided to have lost, or that none is, and all slices for its metric."""
     if not comparison.slices:
         return
     worst = comparison.worst_slices.get(system)
@@ -190,12 +190,13 @@ def _label(row: ComparisonRow, *, with_field: bool = False) -> str:
 def describe_transitions(comparison: Compared, system: str) -> Iterator[str]:
     """Yield how many gold documents are found or missed now but were not before, and why."""
     changes = [t for t in comparison.transitions if t.system == system]
+    within = "" if comparison.rank is None else f" within rank {comparison.rank}"
     for title, parts in (
-        ("found now, missed before", [t for t in changes if t.after == _FOUND != t.before]),
-        ("missed now, found before", [t for t in changes if t.before == _FOUND != t.after]),
+        ("found now, missed before", [t for t in changes if t.after == FOUND != t.before]),
+        ("missed now, found before", [t for t in changes if t.before == FOUND != t.after]),
     ):
-        why = ", ".join(f"{t.count} {t.before if t.after == _FOUND else t.after}" for t in parts)
-        yield f"gold documents {title}: {sum(t.count for t in parts)}{f' ({why})' if why else ''}"
+        why = ", ".join(f"{t.count} {t.before if t.after == FOUND else t.after}" for t in parts)
+        yield f"gold documents {title}{within}: {sum(t.count for t in parts)}{f' ({why})' if why else ''}"
 
 
 _MOST_ROWS, _MOST_SLICES, _MOST_QUESTIONS = 40, 5, 10
@@ -252,7 +253,7 @@ def markdown(comparison: Compared) -> Iterator[str]:
     slices = comparison.losing_slices()[:_MOST_SLICES]
     if slices:
         labels = [f"{_code(_label(row, with_field=True))}, {number_of(row.n, 'question')}: {row.key}" for row in slices]
-        title = "**Slices that are surely worse**, each at the metric where it lost most"
+        title = "**Slices that are surely worse**, each at one metric"
         yield from ("", title, "", *_markdown_rows(slices, labels))
     for system in () if comparison.pairs else comparison.systems[:3]:
         yield from _markdown_questions(comparison, system)
