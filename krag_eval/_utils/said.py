@@ -19,6 +19,12 @@ class Said(str):
 
     __slots__ = ("arguments", "message")
 
+    def respelled(self, message: str, text: str) -> Said:
+        """Return another text that remembers another message with the same arguments."""
+        other = Said(text)
+        other.message, other.arguments = message, self.arguments
+        return other
+
 
 def said(message: str, english: str, /, **arguments: Any) -> Said:
     """Return an English text that remembers its message.

@@ -189,7 +189,7 @@ cause-other_id = the same text was retrieved under another id
 cause-in_longer_text = a retrieved text contains it
 cause-cut = a chunk border cuts it: a retrieved text holds only its beginning or its end
 cause-piece = a piece of it was retrieved, without its beginning and its end
-cause-near_miss = a retrieved text is similar, but under the threshold
+cause-near_miss = a retrieved text is similar, but does not match it
 cause-wrong_chunk = another chunk of the same document was retrieved
 cause-never_retrieved = nothing like it was retrieved
 cause-not_cited = it was found, and the answer cites nothing that satisfies it
@@ -264,6 +264,17 @@ signatures-about = Scores are comparable only if their signatures, which name al
 evaluation-set = Evaluation set: { $name }, { $questions }, fingerprint { $fingerprint }.
 unnamed = unnamed
 column-signature = signature
+
+transitions-within = {" "}within rank { $k }
+transitions-why = {" "}({ $causes })
+transitions-found = gold documents found now, missed before{ $within }: { $n }{ $why }
+transitions-found-sentence = Gold documents found now, missed before{ $within }: { $n }{ $why }.
+transitions-missed = gold documents missed now, found before{ $within }: { $n }{ $why }
+transitions-missed-sentence = Gold documents missed now, found before{ $within }: { $n }{ $why }.
+slices-none-worse = no slice is surely worse
+slices-none-worse-sentence = No slice is surely worse.
+slice-worse = surely worse: { $field } = { $value } ({ $queries }): { $key } { VALUE($difference) } ({ VALUE($low) } to { VALUE($high) })
+slice-worse-sentence = Surely worse: { $field } = { $value } ({ $queries }): { $key } { VALUE($difference) } ({ VALUE($low) } to { VALUE($high) }).
 
 
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js

@@ -152,7 +152,7 @@ cause-other_id = 같은 본문이 다른 ID로 검색됨
 cause-in_longer_text = 검색된 본문에 포함되어 있음
 cause-cut = 청크 경계에서 잘림: 검색된 본문에 앞부분이나 뒷부분만 있음
 cause-piece = 앞부분과 뒷부분 없이 일부만 검색됨
-cause-near_miss = 검색된 본문이 비슷하지만 임계값 미만임
+cause-near_miss = 비슷한 본문이 검색되었지만 매칭되지 않음
 cause-wrong_chunk = 같은 문서의 다른 청크가 검색됨
 cause-never_retrieved = 비슷한 문서가 하나도 검색되지 않음
 cause-not_cited = 찾았지만 답변이 이를 충족하는 문서를 인용하지 않음
@@ -227,5 +227,16 @@ signatures-about = 설정 시그니처가 같은 점수끼리만 비교할 수 �
 evaluation-set = 평가 세트: { $name }, { $questions }, 지문 { $fingerprint }.
 unnamed = 이름 없음
 column-signature = 설정 시그니처
+
+transitions-within = {" "}(상위 { $k }위 기준)
+transitions-why = {" "}({ $causes })
+transitions-found = 놓쳤다가 이번에 찾은 정답 문서{ $within }: { $n }{ $why }
+transitions-found-sentence = 놓쳤다가 이번에 찾은 정답 문서{ $within }: { $n }{ $why }.
+transitions-missed = 찾았다가 이번에 놓친 정답 문서{ $within }: { $n }{ $why }
+transitions-missed-sentence = 찾았다가 이번에 놓친 정답 문서{ $within }: { $n }{ $why }.
+slices-none-worse = 확실히 나빠진 슬라이스 없음
+slices-none-worse-sentence = 확실히 나빠진 슬라이스가 없습니다.
+slice-worse = 확실히 나빠진 슬라이스: { $field } = { $value }({ $queries }): { $key } { VALUE($difference) }({ VALUE($low) } ~ { VALUE($high) })
+slice-worse-sentence = 확실히 나빠진 슬라이스: { $field } = { $value }({ $queries }): { $key } { VALUE($difference) }({ VALUE($low) } ~ { VALUE($high) }).
 
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js

@@ -192,7 +192,7 @@ cause-other_id = тот же текст найден под другим иде�
 cause-in_longer_text = содержится в найденном тексте
 cause-cut = разрезан границей фрагмента: в найденном тексте только его начало или конец
 cause-piece = найдена только его часть, без начала и конца
-cause-near_miss = найденный текст похож, но ниже порога
+cause-near_miss = найденный текст похож, но не совпадает с ним
 cause-wrong_chunk = найден другой фрагмент того же документа
 cause-never_retrieved = ничего похожего не найдено
 cause-not_cited = найден, но ответ не ссылается ни на что подходящее
@@ -267,5 +267,16 @@ signatures-about = Сравнимы только метрики с одинак�
 evaluation-set = Набор вопросов: { $name }, { $questions }, отпечаток { $fingerprint }.
 unnamed = без названия
 column-signature = сигнатура
+
+transitions-within = {" "}(в топ-{ $k })
+transitions-why = {" "}({ $causes })
+transitions-found = теперь найдено эталонных документов, которые раньше не находились{ $within }: { $n }{ $why }
+transitions-found-sentence = Теперь найдено эталонных документов, которые раньше не находились{ $within }: { $n }{ $why }.
+transitions-missed = теперь не найдено эталонных документов, которые раньше находились{ $within }: { $n }{ $why }
+transitions-missed-sentence = Теперь не найдено эталонных документов, которые раньше находились{ $within }: { $n }{ $why }.
+slices-none-worse = ни один срез не стал достоверно хуже
+slices-none-worse-sentence = Ни один срез не стал достоверно хуже.
+slice-worse = достоверно хуже: { $field } = { $value } ({ $queries }): { $key } { VALUE($difference) } (от { VALUE($low) } до { VALUE($high) })
+slice-worse-sentence = Достоверно хуже: { $field } = { $value } ({ $queries }): { $key } { VALUE($difference) } (от { VALUE($low) } до { VALUE($high) }).
 
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js

@@ -152,7 +152,7 @@ cause-other_id = 检索到了相同正文，但 ID 不同
 cause-in_longer_text = 检索到的正文包含它
 cause-cut = 被片段边界切断：检索到的正文只含它的开头或结尾
 cause-piece = 只检索到其中一部分，没有开头和结尾
-cause-near_miss = 检索到的正文相似，但低于阈值
+cause-near_miss = 检索到的正文相似，但不匹配
 cause-wrong_chunk = 检索到了同一文档的其他片段
 cause-never_retrieved = 没有检索到任何相似内容
 cause-not_cited = 找到了，但回答没有引用任何满足它的内容
@@ -227,5 +227,16 @@ signatures-about = 只有签名相同的分数才可以比较，签名列出了�
 evaluation-set = 评测集：{ $name }，{ $questions }，指纹 { $fingerprint }。
 unnamed = 未命名
 column-signature = 签名
+
+transitions-within = （前 { $k } 位内）
+transitions-why = （{ $causes }）
+transitions-found = 以前漏掉、现在找到的标准答案文档{ $within }：{ $n }{ $why }
+transitions-found-sentence = 以前漏掉、现在找到的标准答案文档{ $within }：{ $n }{ $why }。
+transitions-missed = 以前找到、现在漏掉的标准答案文档{ $within }：{ $n }{ $why }
+transitions-missed-sentence = 以前找到、现在漏掉的标准答案文档{ $within }：{ $n }{ $why }。
+slices-none-worse = 没有切片确定变差
+slices-none-worse-sentence = 没有切片确定变差。
+slice-worse = 确定变差：{ $field } = { $value }（{ $queries }）：{ $key } { VALUE($difference) }（{ VALUE($low) } 至 { VALUE($high) }）
+slice-worse-sentence = 确定变差：{ $field } = { $value }（{ $queries }）：{ $key } { VALUE($difference) }（{ VALUE($low) } 至 { VALUE($high) }）。
 
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from krag_eval._utils.formatting import UNDEFINED, format_difference, format_mean, format_p, number_of, one_line
-from krag_eval._utils.said import said, sentences
+from krag_eval._utils.said import Said, said, sentences
 from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome
 from krag_eval.analysis.comparison.text import describe_transitions, describe_worst, how_tested, remark
 from krag_eval.analysis.leaderboard import leaderboard
@@ -152,5 +152,5 @@ def _notes(comparison: Compared, system: str, rows: list[ComparisonRow]) -> Iter
         yield _sentence(change)
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+def _sentence(text: Said) -> Said:
+    return text.respelled(f"{text.message}-sentence", f"{text[:1].upper()}{text[1:]}.")

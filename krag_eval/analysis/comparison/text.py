@@ -18,7 +18,7 @@ from krag_eval._utils.formatting import (
     one_line,
     shorten,
 )
-from krag_eval._utils.said import said
+from krag_eval._utils.said import Said, said
 from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome, decided
 from krag_eval.evaluation.causes import FOUND
 from krag_eval.statistics.bootstrap import unseen_share
@@ -172,31 +172,40 @@ def _slices(comparison: Compared, system: str) -> Iterator[str]:
         yield from _table([_label(row) for row in rows], rows)
 
 
-def describe_worst(worst: ComparisonRow | None) -> str:
+def describe_worst(worst: ComparisonRow | None) -> Said:
     """Return in words where a system lost most, of the slices that are decided to have lost."""
     if worst is None:
-        return "no slice is surely worse"
-    return (
-        f"surely worse: {_label(worst, with_field=True)} ({number_of(worst.n, 'query')}): {worst.key} "
-        f"{format_difference(worst.difference)} ({_interval(worst)})"
+        return said("slices-none-worse", "no slice is surely worse")
+    return said(
+        "slice-worse",
+        "surely worse: {field} = {value} ({queries}): {key} {difference} ({low} to {high})",
+        field=worst.field,
+        value=_label(worst),
+        queries=number_of(worst.n, "query"),
+        key=worst.key,
+        difference=format_difference(worst.difference),
+        low=format_difference(worst.low),
+        high=format_difference(worst.high),
     )
 
 
 def _label(row: ComparisonRow, *, with_field: bool = False) -> str:
-    value = "(none)" if row.value is None else one_line(row.value)
+    value = said("no-value", "(none)") if row.value is None else one_line(row.value)
     return f"{row.field} = {value}" if with_field else value
 
 
-def describe_transitions(comparison: Compared, system: str) -> Iterator[str]:
+def describe_transitions(comparison: Compared, system: str) -> Iterator[Said]:
     """Yield how many gold documents are found or missed now but were not before, and why."""
     changes = [t for t in comparison.transitions if t.system == system]
-    within = "" if comparison.rank is None else f" within rank {comparison.rank}"
-    for title, parts in (
-        ("found now, missed before", [t for t in changes if t.after == FOUND != t.before]),
-        ("missed now, found before", [t for t in changes if t.before == FOUND != t.after]),
+    within = "" if comparison.rank is None else said("transitions-within", " within rank {k}", k=comparison.rank)
+    for name, title, parts in (
+        ("transitions-found", "found now, missed before", [t for t in changes if t.after == FOUND != t.before]),
+        ("transitions-missed", "missed now, found before", [t for t in changes if t.before == FOUND != t.after]),
     ):
-        why = ", ".join(f"{t.count} {t.before if t.after == FOUND else t.after}" for t in parts)
-        yield f"gold documents {title}{within}: {sum(t.count for t in parts)}{f' ({why})' if why else ''}"
+        causes = ", ".join(f"{t.count} {t.before if t.after == FOUND else t.after}" for t in parts)
+        why = said("transitions-why", " ({causes})", causes=causes) if causes else ""
+        words = f"gold documents {title}{{within}}: {{n}}{{why}}"
+        yield said(name, words, within=within, n=sum(t.count for t in parts), why=why)
 
 
 _MOST_ROWS, _MOST_SLICES, _MOST_QUESTIONS = 40, 5, 10
