@@ -250,10 +250,12 @@ from .report.records import GivenAnswer as GivenAnswer
 from .report.records import Report as Report
 from .report.records import ReportedSystem as ReportedSystem
 from .report.sections import sections_below as sections_below
+from .report.sections import sections_of as sections_of
 from .report.sections.overview import main_key as main_key
 from .report.sections.overview import overview_of as overview_of
 from .report.sections.slices import name_of as name_of
 from .report.writers import check_target as check_target
+from .report.writers import markdown_of as markdown_of
 from .retrievers.asking import CallSettings as CallSettings
 from .retrievers.calling import wrong_parameters as wrong_parameters
 from .retrievers.live.alerts import Alert as Alert

@@ -13,7 +13,21 @@ footer = Made by krag-eval { $version }. This page needs no network and sends no
 
 ## The first screen: report.html.j2, overview.py
 
-
+skip = Skip to the questions
+questions-and-runs = { $questions ->
+       [one] { $questions } question
+      *[other] { $questions } questions
+    }, { $runs ->
+       [one] { $runs } run
+      *[other] { $runs } runs
+    }
+count = { $n }
+views = Views
+view-overview = Summary
+view-questions = Questions
+view-details = Details
+search-questions = Search questions
+show-queries = Show the questions
 
 
 ## Search, filters and the list: filters.js, controls.js, list.js, means.js, keys.js
@@ -63,7 +77,7 @@ percent = { VALUE($x) } %
 milliseconds = { VALUE($x) } ms
 seconds = { VALUE($x) } s
 sentences = { $before } { $after }
-and-more = { $ids } and { $n } more
+some-and-more = { $ids } and { $n } more
 no-value = (none)
 of-system = { $title }: { $system }
 of-systems = { $systems }: { $reason }

@@ -6,6 +6,24 @@ footer = Создано в krag-eval { $version }. Этой странице н�
 
 ## The first screen: report.html.j2, overview.py
 
+skip = Перейти к вопросам
+questions-and-runs = { $questions ->
+       [one] { $questions } вопрос
+       [few] { $questions } вопроса
+      *[many] { $questions } вопросов
+    }, { $runs ->
+       [one] { $runs } прогон
+       [few] { $runs } прогона
+      *[many] { $runs } прогонов
+    }
+count = { $n }
+views = Разделы
+view-overview = Сводка
+view-questions = Вопросы
+view-details = Подробно
+search-questions = Поиск по вопросам
+show-queries = Показать вопросы
+
 ## Search, filters and the list: filters.js, controls.js, list.js, means.js, keys.js
 
 ## A question: query.js, documents.js, outcomes.js, labels.js
@@ -54,7 +72,7 @@ percent = { VALUE($x) } %
 milliseconds = { VALUE($x) } мс
 seconds = { VALUE($x) } с
 sentences = { $before } { $after }
-and-more = { $ids } и ещё { $n }
+some-and-more = { $ids } и ещё { $n }
 no-value = (нет)
 of-system = { $title }: { $system }
 of-systems = { $systems }: { $reason }
@@ -144,7 +162,7 @@ reason-includes-0 = { $p }, но интервал включает 0
 reason-corrected = { $p } без поправки и { VALUE($adjusted) } с поправкой (всего проверок: { $n })
 reason-excludes-0 = интервал не включает 0, но { $p }
 nothing-compared = Ни у одного вопроса нет значений в обеих системах, сравнивать нечего: везде прочерк.
-failed-in-comparison = { $system }: с ошибкой завершились { $failed }; считается, что ничего не найдено.
+failed-in-comparison = { $system }: ошибок поиска — { $failed-n }; считается, что ничего не найдено.
 left-out = Без значения (например, без эталонных документов): { $queries }; не учитываются.
 of-resamples = { $n ->
        [one] { $n } повторной выборке
@@ -160,7 +178,7 @@ by-holm = методом Холма
 by-tukey = методом Тьюки (HSD) по всем парам
 between-runs = {" "}Оба учитывают разброс между прогонами одной системы.
 unseen-clusters = {" "}До { VALUE($share) } % всех кластеров могут быть такого вида, которого среди этих { $n } нет.
-how-tested = Интервалы { VALUE($confidence) } % построены по { $sampled }.{ $clusters } p: двусторонний рандомизационный тест ({ $rounds } повторов, если он не точный) с поправкой { $adjusted } (проверок: { $tests }; в срезах — все по полю), значимо до { VALUE($level) }.{ $runs } +/=/-: вопросы выигранные, вничью и проигранные. Зерно { $seed }.
+how-tested = Интервалы { VALUE($confidence) } % построены по { $sampled }.{ $clusters } p: двусторонний рандомизационный тест ({ $rounds } повторов, если он не точный) с поправкой { $adjusted } (проверок: { $tests }; в срезах — все по полю), значимо до { VALUE($level) }.{ $runs } +/=/-: вопросы выигранные, вничью и проигранные. Начальное число генератора { $seed }.
 
 # Slices
 

@@ -260,7 +260,7 @@ def _gold_names(detail: Detail) -> list[tuple[str | None, ...]]:
 def some(ids: Sequence[str], most: int = 5) -> str:
     """Return the first ids, and how many more there are."""
     shown = ", ".join(map(repr, ids[:most]))
-    return shown if len(ids) <= most else said("and-more", "{ids} and {n} more", ids=shown, n=len(ids) - most)
+    return shown if len(ids) <= most else said("some-and-more", "{ids} and {n} more", ids=shown, n=len(ids) - most)
 
 
 MOST_VALUES = 100
