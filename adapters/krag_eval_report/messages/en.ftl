@@ -13,20 +13,6 @@ footer = Made by krag-eval { $version }. This page needs no network and sends no
 
 ## The first screen: report.html.j2, overview.py
 
-skip = Skip to the questions
-questions-and-runs = { $questions ->
-       [one] { $questions } question
-      *[other] { $questions } questions
-    }, { $runs ->
-       [one] { $runs } run
-      *[other] { $runs } runs
-    }
-count = { $n }
-views = Views
-view-overview = Summary
-view-questions = Questions
-view-details = Details
-search-questions = Search questions
 show-queries = Show the questions
 
 

@@ -6,14 +6,6 @@ footer = krag-eval 버전 { $version }에서 만든 페이지입니다. 네트�
 
 ## The first screen: report.html.j2, overview.py
 
-skip = 질문으로 건너뛰기
-questions-and-runs = 질문 { $questions }개, 실행 { $runs }개
-count = { $n }
-views = 화면
-view-overview = 요약
-view-questions = 질문
-view-details = 상세
-search-questions = 질문 검색
 show-queries = 질문 보기
 
 ## Search, filters and the list: filters.js, controls.js, list.js, means.js, keys.js

@@ -6,22 +6,6 @@ footer = Создано в krag-eval { $version }. Этой странице н�
 
 ## The first screen: report.html.j2, overview.py
 
-skip = Перейти к вопросам
-questions-and-runs = { $questions ->
-       [one] { $questions } вопрос
-       [few] { $questions } вопроса
-      *[many] { $questions } вопросов
-    }, { $runs ->
-       [one] { $runs } прогон
-       [few] { $runs } прогона
-      *[many] { $runs } прогонов
-    }
-count = { $n }
-views = Разделы
-view-overview = Сводка
-view-questions = Вопросы
-view-details = Подробно
-search-questions = Поиск по вопросам
 show-queries = Показать вопросы
 
 ## Search, filters and the list: filters.js, controls.js, list.js, means.js, keys.js

@@ -6,14 +6,6 @@ footer = 由 krag-eval { $version } 生成。本页面无需网络，也不会�
 
 ## The first screen: report.html.j2, overview.py
 
-skip = 跳到问题列表
-questions-and-runs = { $questions } 个问题，{ $runs } 次运行
-count = { $n }
-views = 视图
-view-overview = 概览
-view-questions = 问题
-view-details = 详情
-search-questions = 搜索问题
 show-queries = 查看问题
 
 ## Search, filters and the list: filters.js, controls.js, list.js, means.js, keys.js
