@@ -99,7 +99,8 @@ class Overview:
         verdict: What the report comes to, in at most 60 characters.
         support: What the verdict rests on, in sentences.
         alarms: What makes every number doubtful, such as retrievals that failed.
-        facts: What to look at first: the most frequent cause of misses, what changed, slices that are decided.
+        facts: What to look at first: the most frequent cause of misses, a stage that loses documents, what changed.
+        slices: Slices that are decided to be worse than the baseline, or below the mean of their system.
         checks: The requirements of a gate.
     """
 
@@ -107,6 +108,7 @@ class Overview:
     support: tuple[Cell, ...] = ()
     alarms: tuple[Alarm, ...] = ()
     facts: tuple[Cell, ...] = ()
+    slices: tuple[Cell, ...] = ()
     checks: tuple[Cell, ...] = ()
 
 

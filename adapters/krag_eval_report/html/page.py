@@ -43,7 +43,6 @@ from krag_eval.toolkit import (
     is_lower_better,
     needing,
     one_line,
-    overview_of,
     read_leniently,
     repeats_of,
     search_outcomes,
@@ -52,8 +51,9 @@ from krag_eval.toolkit import (
     with_documents,
 )
 from krag_eval_report.html.cut_offs import CAUSE_NUMBERS, cut_off_columns
+from krag_eval_report.html.first_screen import first_screen
+from krag_eval_report.html.matrices import matrix_of
 from krag_eval_report.html.saying import Saying
-from krag_eval_report.html.shell import shell_of
 from krag_eval_report.html.texts import json_in_script, printable
 from krag_eval_report.languages import language_of, languages
 from krag_eval_report.plots import figures_of
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 # Each joined to one, in this order.
 SCRIPTS = (
     *("dom", "parts", "data", "say", "words", "filters", "metrics", "list", "documents"),
-    *("outcomes", "labels", "query", "means", "controls", "keys", "address", "language", "main"),
+    *("outcomes", "labels", "query", "means", "controls", "keys", "address", "language", "board", "main"),
 )
 STYLES = ("tokens", "report", "shell", "overview", "list", "query", "labels", "means")
 _FOLDER = resources.files(__package__) / "templates"
@@ -95,8 +95,8 @@ def html_parts(report: Report, language: str | None = None) -> Iterator[str]:
     script, style = script_and_style()
     yield from template.generate(
         report=report,
-        overview=overview_of(report),
-        shell=shell_of(report),
+        **first_screen(report),
+        matrices=[matrix_of(report, system) for system in report.systems],
         sections=sections_below(report),
         figures=figures_of(report),
         data=((name, json_in_script(part)) for name, part in data),

@@ -6,7 +6,181 @@ footer = Создано в krag-eval { $version }. Этой странице н�
 
 ## The first screen: report.html.j2, overview.py
 
-show-queries = Показать вопросы
+view-summary = Сводка
+view-questions = Вопросы
+view-details = Подробно
+views = Разделы
+skip = Перейти к вопросам
+search-questions = Поиск по вопросам
+needs-script = Для поиска и фильтров нужен JavaScript, а он отключён. Всё остальное доступно и без него.
+size-of-report = { $n ->
+       [one] { $n } вопрос
+       [few] { $n } вопроса
+      *[many] { $n } вопросов
+    }, { $runs ->
+       [one] { $runs } прогон
+       [few] { $runs } прогона
+      *[many] { $runs } прогонов
+    }
+show = Показать
+show-questions = Показать вопросы
+show-questions-of = Показать вопросы: { $sentence }
+more-alarms = { $n ->
+       [one] Ещё { $n } такое предупреждение
+       [few] Ещё { $n } таких предупреждения
+      *[many] Ещё { $n } таких предупреждений
+    }
+warnings = { $n ->
+       [one] { $n } замечание о расчёте метрик
+       [few] { $n } замечания о расчёте метрик
+      *[many] { $n } замечаний о расчёте метрик
+    }
+board = Таблица результатов
+board-of = по { $key }; прогонов: { $n }
+board-run = Прогон
+board-against = Относительно базы
+board-p50 = p50, мс
+board-p95 = p95, мс
+board-n = Вопросы
+interval-title = 95%-й интервал
+mark-best = лучшее среднее
+mark-close = возможно, не хуже
+mark-baseline = база
+mark-void = вне рейтинга
+board-failed = ошибок: { $n }
+mark-frontier = граница Парето
+mark-frontier-help = Граница Парето: ни один другой прогон не даёт такое же или лучшее качество меньшей ценой и не даёт лучшее качество не дороже.
+not-compared = не сравнивалось
+outcome-better = лучше
+outcome-worse = хуже
+outcome-same = одинаково
+outcome-unresolved = неясно
+foot-band = Полоса: 95%-й интервал среднего.
+foot-baseline = Пунктир: базовый прогон.
+foot-verdict = По тесту с поправкой: ▲ лучше, ▼ хуже, = одинаково; ○ по этим вопросам не определить.
+foot-bold = Полужирным: лучшее в столбце.
+scores = Метрики
+scores-about = полоса: 95%-й интервал
+measure = Метрика
+value = Значение
+mean = среднее
+difference = разница
+won-lost = Вопросы: выиграно, вничью, проиграно
+won-lost-about = { $key }, вопросов:
+word-won = выиграно
+word-tied = вничью
+word-lost = проиграно
+changed-documents = Эталонные документы: что изменилось
+changed-gained = теперь найдены, раньше нет
+changed-dropped = теперь не найдены, раньше были
+changed-queries = Вопросов:
+within-all = на любом месте
+within-rank = в топ-{ $k }
+of-gold = эталонных документов:
+reasons = Почему эталонные документы не найдены
+reasons-of = Здесь показаны пропуски прогона { $name }.
+reasons-total = Не найдено
+reason = Причина
+missed-retriever_error = Поиск завершился ошибкой
+missed-nothing_retrieved = Пустая выдача
+missed-crowded_out = Вытеснен повторами
+missed-ranked_below_k = Найден, но ниже топ-{ $k }
+missed-other_id = Найден под другим идентификатором
+missed-in_longer_text = Внутри более длинного текста
+missed-cut = Разрезан границей фрагмента
+missed-piece = Найдена только часть
+missed-near_miss = Похожий текст, но не совпадает
+missed-wrong_chunk = Другой фрагмент того же документа
+missed-never_retrieved = Не найден вообще
+missed-not_cited = Найден, но не процитирован
+missed-never_searched_for = Его не искали
+missed-searched_in_vain = Искали безуспешно
+losses = Где конвейер их потерял
+fate-lost-in = Потерян на этапе { $stage }
+fate-below-k = Сохранён, но ниже топ-{ $k }
+fate-not-in-corpus = Нет в корпусе
+fate-not-retrieved = Не найден ни одним первым этапом
+ceilings = Какой могла бы быть полнота
+ceiling-recall = сейчас
+ceiling-without-repeats = без повторов
+ceiling-best-order = в лучшем порядке, не больше
+slices = Срезы
+slice = Срез
+no-slice = (нет)
+slices-foot = ▲ ▼: вывод по самому срезу с поправкой на все срезы отличает его от базы.
+slices-foot-all = ▲ ▼: срез достоверно выше или ниже среднего по всем вопросам, с поправкой на все срезы.
+slices-more = Ещё { $n } в разделе «Подробно»
+frontier = Качество и его цена
+frontier-help = Каждый прогон — точка: качество растёт вверх, цена вправо. Те же числа есть в таблице результатов.
+differences = Разница
+differences-about = полоса: 95%-й интервал; пунктир: разницы нет
+missed = Вопросы с пропусками
+missed-more = Ещё { $n } не показано.
+rank-none = не найден
+rank-found = { $rank }
+rank-low = ({ $rank })
+matrices = Метрики по отсечкам
+verdict-none-ranked = Ни один прогон нельзя использовать: во всех утечка
+verdict-finds = { $a }: найдено эталонных документов { $n } из { $gold }
+verdict-finds-within = { $a }: в топ-{ $k } найдено эталонных документов { $n } из { $gold }
+verdict-both = { $a } и лучше, и хуже, чем { $b }
+verdict-better = { $a } лучше, чем { $b }
+verdict-worse = { $a } хуже, чем { $b }
+verdict-better-in = { $a } лучше, чем { $b }, по { $key }
+verdict-worse-in = { $a } хуже, чем { $b }, по { $key }
+verdict-equal = { $a } и { $b }: одинаковые значения на всех вопросах
+verdict-same = { $a } и { $b } различаются не больше чем на { VALUE($margin) }
+verdict-open = По этим вопросам { $a } и { $b } не различить
+verdict-highest = Самый высокий { $key }: { $a }, { VALUE($value) }
+verdict-lowest = Самый низкий { $key }: { $a }, { VALUE($value) }
+verdict-highest-tied = Самый высокий { $key }: { $a } и ещё { $others }, { VALUE($value) }
+verdict-lowest-tied = Самый низкий { $key }: { $a } и ещё { $others }, { VALUE($value) }
+support-value = { $name }: { $key } = { VALUE($value) } ({ $n ->
+       [one] по { $n } вопросу
+       [few] по { $n } вопросам
+      *[many] по { $n } вопросам
+    }).
+support-value-interval = { $name }: { $key } = { VALUE($value) } (95%-й интервал от { VALUE($low) } до { VALUE($high) }, { $n ->
+       [one] по { $n } вопросу
+       [few] по { $n } вопросам
+      *[many] по { $n } вопросам
+    }).
+support-missing = Хотя бы один документ не найден: вопросов { $missing } из { $n } с эталонными документами.
+support-from-to = { $key }: { VALUE($before) } → { VALUE($after) }. Вопросов { $n }: выиграно { $won }, вничью { $tied }, проиграно { $lost }.
+support-from-to-interval = { $key }: { VALUE($before) } → { VALUE($after) }, разница { VALUE($difference) } (95%-й интервал от { VALUE($low) } до { VALUE($high) }). Вопросов { $n }: выиграно { $won }, вничью { $tied }, проиграно { $lost }.
+support-also-better = Тоже лучше: { $keys }.
+support-also-worse = Тоже хуже: { $keys }.
+support-better = Лучше: { $keys }.
+support-worse = Хуже: { $keys }.
+support-latency = Медианная задержка: { VALUE($ours) } мс против { VALUE($theirs) } мс.
+support-better-than = Достоверно лучше, чем { $names }.
+support-close = По этим вопросам не отличить, возможно, не хуже: { $names }.
+support-many-better = Лучше, чем { $baseline }, по { $key }: { $names }.
+support-many-worse = Хуже, чем { $baseline }, по { $key }: { $names }.
+alarm-left-out = Этот прогон не участвует в рейтинге.
+alarm-forbidden = Не используйте { $name }: в выдаче запрещённые документы
+alarm-forbidden-evidence = Запрещённый документ получен: вопросов { $n } из { $of }. Первый: { $first }.
+alarm-questions = Не используйте метрики { $name }: вопросы попали в индекс
+alarm-questions-evidence = Документ на первом месте дословно совпадает с вопросом: вопросов { $n } из { $of } с эталонными документами.
+alarm-questions-remedy = Удалите вопросы из индекса и повторите поиск.
+alarm-failed = { $name }: ошибок поиска { $n } из { $of }, из них с ответом { $gold }
+alarm-failed-count = Они считаются пустым результатом.
+alarm-failed-means = Поэтому { $key } = { VALUE($value) }; по вопросам без ошибок ({ $n }) — { VALUE($other) }.
+alarm-failed-error = { $n } из { $of } с ошибкой { $error }. Повторите прогон, прежде чем сравнивать.
+alarm-empty = { $name }: ничего не найдено по { $n } из { $of } вопросов с эталонными документами
+alarm-no-match = { $name }: ни один найденный документ не совпадает с эталонным
+alarm-no-match-remedy = Проверьте идентификаторы, тексты и метод сопоставления.
+fact-cause = { $name }, самая частая причина пропусков: { $why } ({ $cause }), { $n } из { $of } ненайденных эталонных документов.
+fact-cause-within = { $name }, самая частая причина пропусков в топ-{ $k }: { $why } ({ $cause }), { $n } из { $of } ненайденных эталонных документов.
+fact-stage = { $name }: на этапе { $stage } потеряно эталонных документов { $n } из { $of }.
+fact-gained = Эталонные документы, которые находит { $name } и не находит { $baseline }: { $n } (вопросов: { $queries }).
+fact-gained-within = Эталонные документы, которые в топ-{ $k } находит { $name } и не находит { $baseline }: { $n } (вопросов: { $queries }).
+fact-lost = Эталонные документы, которые не находит { $name } и находит { $baseline }: { $n } (вопросов: { $queries }).
+fact-lost-within = Эталонные документы, которые в топ-{ $k } не находит { $name } и находит { $baseline }: { $n } (вопросов: { $queries }).
+fact-slice-worse = Хуже: { $field } = { $value }, { $key } у { $name } { VALUE($difference) } (95%-й интервал от { VALUE($low) } до { VALUE($high) }, вопросов: { $n }).
+fact-slice-below = { $name }: достоверно ниже среднего. { $field } = { $value }, { $key } { VALUE($mean) } (вопросов: { $n }); по всем { VALUE($all) }.
+fact-slice-above = { $name }: достоверно выше среднего. { $field } = { $value }, { $key } { VALUE($mean) } (вопросов: { $n }); по всем { VALUE($all) }.
+gate-status = Проверка { $name }: { $status }
 
 ## Search, filters and the list: filters.js, controls.js, list.js, means.js, keys.js
 
@@ -136,8 +310,6 @@ unresolved = { $queries-n ->
       *[many] по { $queries-n } вопросам разницу не установить
     }
 unresolved-in-clusters = разницу не установить: { $queries }, { $clusters }
-outcome-better = лучше
-outcome-worse = хуже
 verdict-remark = { $verdict } ({ $remark })
 could-be = можно от { VALUE($size) }
 by-less-than = меньше чем на { VALUE($margin) }
@@ -177,7 +349,6 @@ column-defined-help = Вопросы со значением
 
 causes-title = Почему документы не найдены
 causes-about = У каждого эталонного документа, не найденного { $within }, одна причина: первая подходящая из списка.
-within-rank = в топ-{ $k }
 at-any-rank = ни на одном месте
 causes-by = Причины по полю { $field }
 gold-documents-of-cause = Эталонные документы: { $cause }
@@ -201,7 +372,6 @@ cause-not_cited = найден, но ответ не ссылается ни н�
 cause-never_searched_for = ни один поиск сессии его не искал
 cause-searched_in_vain = один из поисков сессии его искал, но ничего похожего не найдено
 ceilings-title = Какой могла бы быть метрика { $key }
-ceiling-recall = сейчас
 ceiling-with_perfect_reranking = не больше, если те же документы расставить наилучшим образом
 ceiling-without_repeats = без документов, повторяющих более ранние
 

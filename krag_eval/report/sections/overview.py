@@ -43,6 +43,7 @@ def overview_of(report: Report) -> Overview:
         support=tuple(support),
         alarms=tuple(_alarms(report)),
         facts=tuple(_facts(report)),
+        slices=tuple(_slices(report)),
         checks=tuple(_checks(report)),
     )
 
@@ -51,7 +52,7 @@ def overview_section(report: Report) -> Section:
     """Return what the first screen says as sentences, for formats without one."""
     said_of = overview_of(report)
     alarms = tuple(sentence for alarm in said_of.alarms for sentence in (alarm.title, *alarm.text))
-    cells = (said_of.verdict, *said_of.support, *said_of.checks, *said_of.facts)
+    cells = (said_of.verdict, *said_of.support, *said_of.checks, *said_of.facts, *said_of.slices)
     return Section("overview", "In short", (*alarms, *(cell.text for cell in cells)))
 
 
@@ -403,7 +404,6 @@ def _facts(report: Report) -> Iterator[Cell]:
             yield Cell(stage.n_lost, said("fact-stage", english, **numbers), door=door("stages"))
     if report.comparison is not None:
         yield from _changes(report, report.comparison)
-    yield from _slices(report)
 
 
 def _changes(report: Report, comparison: Comparison) -> Iterator[Cell]:
@@ -451,16 +451,30 @@ def _named(row: ComparisonRow) -> dict[str, str]:
 
 def low_slices(report: Report) -> list[ComparisonRow]:
     """Return for each system the lowest slice of those that are surely below its mean over all queries."""
+    low: dict[str, ComparisonRow] = {}
+    for row in sorted(decided(_against_all(report), Outcome.WORSE), key=lambda row: row.gain or 0.0):
+        low.setdefault(row.system, row)
+    return [low[system.name] for system in report.systems if system.name in low]
+
+
+def _against_all(report: Report) -> list[ComparisonRow]:
+    """Return each slice of each system against the mean of all queries."""
     key = main_key(report)
     parts = [part for part in report.slices if len(part.chosen) < report.n_queries]
     if not key or not parts or any(system.result.intervals is None for system in report.systems):  # without scipy
         return []
     columns = {system.name: np.asarray(system.detail.values[key]) for system in ranked_systems(report)}
-    low: dict[str, ComparisonRow] = {}
-    worse = decided(slices_against_all(columns, parts, key, _CONFIDENCE), Outcome.WORSE)
-    for row in sorted(worse, key=lambda row: row.gain or 0.0):
-        low.setdefault(row.system, row)
-    return [low[name] for name in columns if name in low]
+    return slices_against_all(columns, parts, key, _CONFIDENCE)
+
+
+def decided_slices(report: Report) -> list[ComparisonRow]:
+    """Return the slices that are decided in the main key: against the baseline, or of one system against its mean."""
+    if len(report.systems) == 1:
+        rows, n_fields = _against_all(report), 1
+    else:
+        compared = () if report.comparison is None or not main_rows(report) else report.comparison.slices
+        rows, n_fields = [row for row in compared if row.key == main_key(report)], len({row.field for row in compared})
+    return [row for outcome in (Outcome.WORSE, Outcome.BETTER) for row in decided(rows, outcome, n_fields)]
 
 
 def _checks(report: Report) -> Iterator[Cell]:

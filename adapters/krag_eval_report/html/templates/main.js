@@ -37,6 +37,7 @@ function startNotices() {
 }
 
 startTheme();
+startBoard();
 startLanguage();
 startNotices();
 byId("browser").hidden = false;
