@@ -343,7 +343,7 @@ def _mean_share(covered: IntArray, n_gold: IntArray) -> float | None:
     return math.fsum(shares.tolist()) / len(shares) if len(shares) else None
 
 
-CAUSE_MEANINGS = {FOUND: said("cause-found", "a retrieved document matches it within the cut-off")} | CAUSES
+CAUSE_MEANINGS = {FOUND: said("found-within-cut-off", "a retrieved document matches it within the cut-off")} | CAUSES
 _CEILINGS = {
     "recall": "as it is",
     "with_perfect_reranking": "at most, with the same documents in the best order",
@@ -366,7 +366,7 @@ def causes_seen(diagnoses: Iterable[Diagnosis]) -> list[str]:
 def _causes(diagnoses: Mapping[str, Diagnosis]) -> Table:
     columns = [column("cause", "gold document", is_number=False)]
     for name in diagnoses:
-        columns.append(Column(f"count:{name}", name, help=said("gold-documents", "Gold documents"), group=name))
+        columns.append(Column(f"count:{name}", name, help=said("gold-documents-title", "Gold documents"), group=name))
         columns.append(column(f"share:{name}", "share", "Of all gold documents", name="share-of-gold", group=name))
     columns.append(column("meaning", "meaning", is_number=False))
     rows = []

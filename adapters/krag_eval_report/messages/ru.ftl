@@ -131,10 +131,10 @@ verdict-worse-in = { $a } хуже, чем { $b }, по { $key }
 verdict-equal = { $a } и { $b }: одинаковые значения на всех вопросах
 verdict-same = { $a } и { $b } различаются не больше чем на { VALUE($margin) }
 verdict-open = По этим вопросам { $a } и { $b } не различить
-verdict-highest = Самый высокий { $key }: { $a }, { VALUE($value) }
-verdict-lowest = Самый низкий { $key }: { $a }, { VALUE($value) }
-verdict-highest-tied = Самый высокий { $key }: { $a } и ещё { $others }, { VALUE($value) }
-verdict-lowest-tied = Самый низкий { $key }: { $a } и ещё { $others }, { VALUE($value) }
+verdict-highest = Самый высокий { $key } ({ VALUE($value) }): { $a }
+verdict-lowest = Самый низкий { $key } ({ VALUE($value) }): { $a }
+verdict-highest-tied = Самый высокий { $key } ({ VALUE($value) }): { $a } и ещё { $others }
+verdict-lowest-tied = Самый низкий { $key } ({ VALUE($value) }): { $a } и ещё { $others }
 support-value = { $name }: { $key } = { VALUE($value) } ({ $n ->
        [one] по { $n } вопросу
        [few] по { $n } вопросам
@@ -352,11 +352,11 @@ causes-about = У каждого эталонного документа, не �
 at-any-rank = ни на одном месте
 causes-by = Причины по полю { $field }
 gold-documents-of-cause = Эталонные документы: { $cause }
-gold-documents = Эталонные документы
+gold-documents-title = Эталонные документы
 column-cause = эталонный документ
 column-share-of-gold = доля
 column-share-of-gold-help = От всех эталонных документов
-cause-found = найденный документ совпадает с ним в пределах отсечки
+found-within-cut-off = найденный документ совпадает с ним в пределах отсечки
 cause-retriever_error = ретривер завершился ошибкой
 cause-nothing_retrieved = ничего не найдено
 cause-crowded_out = без повторов и почти дубликатов выше он попал бы в пределы отсечки
