@@ -158,19 +158,20 @@ def _in_one_scope(*names: str) -> str:
     return f'(() => {{\n"use strict";\n{parts}}})();\n'
 
 
-def label_page(name: str, url: str, host: str) -> tuple[str, str]:
+def label_page(name: str, url: str, host: str, language: str | None = None) -> tuple[str, str]:
     """Return the page on which a queue is labelled, and its Content-Security-Policy.
 
     Args:
         name: What the queue is called.
         url: Where the page sends its keys, as a path.
         host: Where that is.
+        language: The code of its language; English by default.
     """
     script = _in_one_scope("dom", "say", "label")
     style = "\n".join(read_template(f"{name}.css") for name in ("tokens", "report", "label"))
     its_policy = f"{policy(script, style)}; connect-src http://{host}{url}"
     data = json_in_script({"url": url})
-    page = template_of("label.html.j2").render(
+    page = template_of("label.html.j2", language).render(
         name=name,
         script=script,
         style=style,

@@ -437,3 +437,39 @@ slice-worse-sentence = Surely worse: { $field } = { $value } ({ $queries }): { $
 
 
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js
+
+folder-about = Reports and runs of this folder and of the folders in it, newest first.
+folder-reports = Reports
+folder-report = Report
+folder-says = What it says
+folder-date = Date
+folder-file = File
+folder-no-report = There is no report yet.
+folder-queues = Queues to label
+folder-queues-about = Keys 0, 1 and 2 label, U takes back. In the terminal:
+folder-runs = Runs
+folder-run = Run
+folder-runs-about = A run is scored by id with the default settings. For others, write a report:
+folder-no-set = No evaluation set is in the folder, so these runs cannot be scored.
+folder-score-with = Score it with
+folder-labels = Labels
+folder-labels-about = Labels that were given in these pages. This command writes a new evaluation set with them:
+folder-served = Served by krag-eval { $version } on this machine alone.
+queue-title = { $name } - label
+queue-who = Your name
+queue-who-hint = if several people label
+queue-number = The number so far
+queue-labels = Label
+queue-written = Each label is written to this file on this machine before the next document is shown:
+queue-served = Served by krag-eval { $version }.
+queue-key-0 = not relevant
+queue-key-1 = relevant
+queue-key-2 = answers it fully
+queue-key-u = undo
+queue-key-n = skip
+queue-fault = Not written: { $why }. What was written before is safe. Press the key again, or start krag-eval view again.
+queue-progress = { $n } of { $of }
+queue-progress-pace = { $n } of { $of }, about { $pace } an hour
+queue-over = { $n } of { $of } labelled. Nothing is left.
+queue-again = Ask me again where we disagree
+queue-no-text = No text: label by the id.

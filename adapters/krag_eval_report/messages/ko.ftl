@@ -388,3 +388,39 @@ slice-worse = 확실히 나빠진 슬라이스: { $field } = { $value }({ $queri
 slice-worse-sentence = 확실히 나빠진 슬라이스: { $field } = { $value }({ $queries }): { $key } { VALUE($difference) }({ VALUE($low) } ~ { VALUE($high) }).
 
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js
+
+folder-about = 이 폴더와 하위 폴더의 리포트와 실행입니다. 최신순입니다.
+folder-reports = 리포트
+folder-report = 리포트
+folder-says = 요지
+folder-date = 날짜
+folder-file = 파일
+folder-no-report = 아직 리포트가 없습니다.
+folder-queues = 라벨을 붙일 대기열
+folder-queues-about = 0, 1, 2 키로 라벨을 붙이고 U 키로 되돌립니다. 터미널에서는:
+folder-runs = 실행
+folder-run = 실행
+folder-runs-about = 실행은 기본 설정으로 ID를 비교해 채점합니다. 다른 설정을 쓰려면 리포트를 만드세요:
+folder-no-set = 폴더에 평가 세트가 없어 이 실행을 채점할 수 없습니다.
+folder-score-with = 채점할 평가 세트
+folder-labels = 라벨
+folder-labels-about = 이 화면에서 붙인 라벨입니다. 다음 명령은 라벨을 반영한 새 평가 세트를 만듭니다:
+folder-served = krag-eval { $version } · 이 컴퓨터에서만 열립니다.
+queue-title = { $name } - 라벨
+queue-who = 이름
+queue-who-hint = 여러 명이 라벨을 붙일 때
+queue-number = 지금까지의 점수
+queue-labels = 라벨
+queue-written = 다음 문서를 보여 주기 전에 라벨을 이 컴퓨터의 다음 파일에 저장합니다:
+queue-served = krag-eval { $version }
+queue-key-0 = 관련 없음
+queue-key-1 = 관련 있음
+queue-key-2 = 완전한 답
+queue-key-u = 되돌리기
+queue-key-n = 건너뛰기
+queue-fault = 저장하지 못했습니다: { $why }. 이전에 저장한 것은 안전합니다. 키를 다시 누르거나 krag-eval view를 다시 시작하세요.
+queue-progress = { $of }개 중 { $n }번째
+queue-progress-pace = { $of }개 중 { $n }번째, 시간당 약 { $pace }개
+queue-over = { $of }개 중 { $n }개에 라벨을 붙였습니다. 남은 것이 없습니다.
+queue-again = 의견이 다른 항목 다시 보기
+queue-no-text = 본문이 없습니다. ID를 보고 라벨을 붙이세요.

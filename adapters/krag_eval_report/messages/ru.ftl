@@ -452,3 +452,39 @@ slice-worse = достоверно хуже: { $field } = { $value } ({ $queries
 slice-worse-sentence = Достоверно хуже: { $field } = { $value } ({ $queries }): { $key } { VALUE($difference) } (от { VALUE($low) } до { VALUE($high) }).
 
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js
+
+folder-about = Отчёты и прогоны этой папки и вложенных папок, сначала новые.
+folder-reports = Отчёты
+folder-report = Отчёт
+folder-says = Главное
+folder-date = Дата
+folder-file = Файл
+folder-no-report = Отчётов пока нет.
+folder-queues = Очереди на разметку
+folder-queues-about = Клавиши 0, 1 и 2 ставят метку, U отменяет. В терминале:
+folder-runs = Прогоны
+folder-run = Прогон
+folder-runs-about = Прогон оценивается по идентификаторам с настройками по умолчанию. Для других создайте отчёт:
+folder-no-set = В папке нет набора вопросов, поэтому эти прогоны нельзя оценить.
+folder-score-with = Оценить по набору
+folder-labels = Метки
+folder-labels-about = Метки, поставленные на этих страницах. Эта команда создаёт с ними новый набор вопросов:
+folder-served = krag-eval { $version }, доступно только на этом компьютере.
+queue-title = { $name } - разметка
+queue-who = Ваше имя
+queue-who-hint = если размечают несколько человек
+queue-number = Значение на данный момент
+queue-labels = Метка
+queue-written = Каждая метка записывается в этот файл на этом компьютере, прежде чем появится следующий документ:
+queue-served = krag-eval { $version }
+queue-key-0 = не релевантен
+queue-key-1 = релевантен
+queue-key-2 = отвечает полностью
+queue-key-u = отменить
+queue-key-n = пропустить
+queue-fault = Не записано: { $why }. Записанное раньше сохранено. Нажмите клавишу ещё раз или перезапустите krag-eval view.
+queue-progress = { $n } из { $of }
+queue-progress-pace = { $n } из { $of }, около { $pace } в час
+queue-over = Размечено { $n } из { $of }. Больше ничего не осталось.
+queue-again = Спросить ещё раз там, где мы расходимся
+queue-no-text = Текста нет: ставьте метку по идентификатору.

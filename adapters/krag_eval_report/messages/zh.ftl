@@ -388,3 +388,39 @@ slice-worse = 确定变差：{ $field } = { $value }（{ $queries }）：{ $key 
 slice-worse-sentence = 确定变差：{ $field } = { $value }（{ $queries }）：{ $key } { VALUE($difference) }（{ VALUE($low) } 至 { VALUE($high) }）。
 
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js
+
+folder-about = 本文件夹及其子文件夹中的报告和运行，最新的在前。
+folder-reports = 报告
+folder-report = 报告
+folder-says = 结论
+folder-date = 日期
+folder-file = 文件
+folder-no-report = 还没有报告。
+folder-queues = 待标注队列
+folder-queues-about = 按 0、1、2 键标注，按 U 键撤销。在终端中：
+folder-runs = 运行
+folder-run = 运行
+folder-runs-about = 运行按默认设置以 ID 评测。如需其他设置，请生成报告：
+folder-no-set = 文件夹中没有评测集，因此无法评测这些运行。
+folder-score-with = 使用的评测集
+folder-labels = 标注
+folder-labels-about = 在这些页面上标注的内容。此命令用它们生成新的评测集：
+folder-served = 由 krag-eval { $version } 提供，仅限本机访问。
+queue-title = { $name } - 标注
+queue-who = 你的名字
+queue-who-hint = 多人标注时填写
+queue-number = 目前的分数
+queue-labels = 标注
+queue-written = 显示下一个文档之前，每个标注都会写入本机的这个文件：
+queue-served = 由 krag-eval { $version } 提供。
+queue-key-0 = 不相关
+queue-key-1 = 相关
+queue-key-2 = 完整回答
+queue-key-u = 撤销
+queue-key-n = 跳过
+queue-fault = 未写入：{ $why }。之前写入的内容是安全的。请再按一次该键，或重新启动 krag-eval view。
+queue-progress = { $n } / { $of }
+queue-progress-pace = { $n } / { $of }，每小时约 { $pace } 个
+queue-over = 已标注 { $n } / { $of }。没有剩余。
+queue-again = 再次询问意见不一致的地方
+queue-no-text = 没有正文：请按 ID 标注。
