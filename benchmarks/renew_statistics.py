@@ -1,7 +1,7 @@
-"""Write the tables of benchmarks/statistics.md anew: `python -m benchmarks.renew_statistics`, up to an hour on two cores.
+"""Write the tables of benchmarks/statistics.md anew: `python -m benchmarks.renew_statistics`, an hour on two cores.
 
-`simulate_statistics` names a page as well, but as part of the code whose hash stands beside the tables: where tables are
-written does not change a number, so the path is set here, and moves there with the next change of a simulation.
+`simulate_statistics` names a page too, but it is part of the code whose hash stands beside the tables. The place of the
+tables changes no number, so it is set here. It can move there with the next change of a simulation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How often does a watch call nothing a change, and how soon does it see one? Simulated years of retrievals.
 
-`python -m benchmarks.simulate_monitoring` takes half an hour or more and writes the tables into benchmarks/monitoring.md;
-`--smoke` does everything once at a tiny size and writes nothing.
+`python -m benchmarks.simulate_monitoring` takes half an hour or more and writes the tables into
+benchmarks/monitoring.md; `--smoke` does everything once at a tiny size and writes nothing.
 """
 
 from __future__ import annotations

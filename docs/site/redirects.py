@@ -22,7 +22,8 @@ _MOVED = """<!doctype html>
 <script>
 const moved = {moved};
 const there = "{there}";
-location.replace(moved[decodeURIComponent(location.hash.slice(1))] || (there.includes("#") ? there : there + location.hash));
+const same = there.includes("#") ? there : there + location.hash;
+location.replace(moved[decodeURIComponent(location.hash.slice(1))] || same);
 </script>
 <p>This page is now <a href="{there}">{there}</a>.</p>
 <ul>{links}</ul>
