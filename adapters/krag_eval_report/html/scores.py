@@ -10,7 +10,7 @@ from krag_eval_report.html.axis import Axis
 from krag_eval_report.html.board import Band, band_of
 from krag_eval_report.html.figures import Figure, mean_figure
 
-_NAMES = ("session_recall", "evidence_complete", "recall", "ndcg", "mrr", "hit_rate", "precision")
+_NAMES = ("session_recall", "evidence_complete", "recall", "ndcg", "mrr", "hit_rate")
 _MOST = 8
 
 
