@@ -74,7 +74,11 @@ class Source:
 
     def seconds(self, name: str, share: float) -> str:
         run = self.systems[name].run
-        times = [] if run is None else [row.seconds for row in run.rows.values() if row.seconds is not None and row.error is None]
+        times = (
+            []
+            if run is None
+            else [row.seconds for row in run.rows.values() if row.seconds is not None and row.error is None]
+        )
         if not times or not np.isfinite(times).all():
             return "-"
         value = 1000 * float(np.quantile(times, share))
@@ -128,7 +132,9 @@ def spent(source: Source, name: str, what: str) -> str:
     assert run is not None
     found = {**run.recorded, **run.parameters}.get(what)
     if found is None and what == "tokens":
-        tokens = [search.tokens for row in run.rows.values() for search in row.searches or () if search.tokens is not None]
+        tokens = [
+            search.tokens for row in run.rows.values() for search in row.searches or () if search.tokens is not None
+        ]
         found = sum(tokens) / len(run.rows) if tokens else None
     return "-" if found is None else f"{found:,.4g}" if found < 1000 else f"{found:,.0f}"
 
@@ -145,7 +151,9 @@ NUMBERS: dict[str, Callable[..., str]] = {
     "value_high": lambda s, name, key: interval(s, name, key, 1),
     "before": lambda s, name, key: three(s.mean(s.report.systems[0].name, key)),
     "after": lambda s, name, key: three(s.mean(name, key)),
-    "difference": lambda s, name, key: signed(float(np.nanmean(s.column(name, key) - s.column(s.report.systems[0].name, key)))),
+    "difference": lambda s, name, key: signed(
+        float(np.nanmean(s.column(name, key) - s.column(s.report.systems[0].name, key)))
+    ),
     "low": lambda s, name, key: signed(s.row(name, key).low or 0.0),
     "high": lambda s, name, key: signed(s.row(name, key).high or 0.0),
     "p50": lambda s, name: s.seconds(name, 0.5),
@@ -166,7 +174,9 @@ NUMBERS: dict[str, Callable[..., str]] = {
     "n_gold": lambda s: f"{len(s.report.systems[0].diagnosis.causes):,}",
     "fate": lambda s, name, fate: f"{next(one for one in s.report.funnels if one.name == name).fates.count(fate):,}",
     "slice": slice_mean,
-    "slice_n": lambda s, key, field, value: f"{max(int((~np.isnan(s.column(name, key)[s.chosen(field, value)])).sum()) for name in s.systems):,}",
+    "slice_n": lambda s, key, field, value: (
+        f"{max(int((~np.isnan(s.column(name, key)[s.chosen(field, value)])).sum()) for name in s.systems):,}"
+    ),
     "missed_queries": lambda s, name: f"{missing_queries(s, name):,}",
     "ceiling-recall": lambda s: three(s.report.systems[0].diagnosis.ceilings.recall or 0.0),
     "ceiling-without-repeats": lambda s: three(s.report.systems[0].diagnosis.ceilings.without_repeats or 0.0),
@@ -203,13 +213,23 @@ def decided_as(source: Source, a: dict[str, Any], outcome: Outcome | None, other
     assert source.report.comparison.baseline == named(source, a["b"])
     if outcome is None:
         return found.isdisjoint({Outcome.BETTER, Outcome.WORSE})
-    return outcome in found and (other is None or (other in found) == (other is Outcome.WORSE and outcome is Outcome.BETTER))
+    return outcome in found and (
+        other is None or (other in found) == (other is Outcome.WORSE and outcome is Outcome.BETTER)
+    )
 
 
 def is_best(source: Source, a: dict[str, Any], best: Callable[..., float]) -> bool:
     name, key = named(source, a["a"]), a["key"]
-    values = [source.mean(one, key) for one in source.systems if not source.systems[one].detail.leaks or not source.systems[one].result.leaks().n_leaking]
-    return three(source.mean(name, key)) == a["value"] and source.mean(name, key) >= best(values) - 1e-12 if best is max else source.mean(name, key) <= best(values) + 1e-12
+    values = [
+        source.mean(one, key)
+        for one in source.systems
+        if not source.systems[one].detail.leaks or not source.systems[one].result.leaks().n_leaking
+    ]
+    return (
+        three(source.mean(name, key)) == a["value"] and source.mean(name, key) >= best(values) - 1e-12
+        if best is max
+        else source.mean(name, key) <= best(values) + 1e-12
+    )
 
 
 def of_difference(source: Source, a: dict[str, Any]) -> bool:
@@ -229,7 +249,11 @@ def of_failures(source: Source, a: dict[str, Any]) -> bool:
             column = source.column(name, a["key"]).copy()
             whole = three(float(np.nanmean(column)))
             column[list(system.result.errors)] = np.nan
-            if [whole, three(float(np.nanmean(column))), int((~np.isnan(column)).sum())] == [a["value"], a["other"], a["n"]]:
+            if [whole, three(float(np.nanmean(column))), int((~np.isnan(column)).sum())] == [
+                a["value"],
+                a["other"],
+                a["n"],
+            ]:
                 return True
     return False
 
@@ -243,16 +267,27 @@ def failed(source: Source, a: dict[str, Any]) -> bool:
 def value_of(source: Source, a: dict[str, Any]) -> bool:
     name, key = a["name"], a["key"]
     is_interval = "low" not in a or [interval(source, name, key, side) for side in (0, 1)] == [a["low"], a["high"]]
-    return is_interval and three(source.mean(name, key)) == a["value"] and int((~np.isnan(source.column(name, key))).sum()) == a["n"]
+    return (
+        is_interval
+        and three(source.mean(name, key)) == a["value"]
+        and int((~np.isnan(source.column(name, key))).sum()) == a["n"]
+    )
 
 
 def of_slice(source: Source, a: dict[str, Any], row: ComparisonRow | None = None) -> bool:
     assert source.report.comparison is not None
     value = None if a["value"] == "(none)" else a["value"]
     row = next(
-        r for r in source.report.comparison.slices if (r.system, r.key, r.field, r.value) == (a["name"], a["key"], a["field"], value)
+        r
+        for r in source.report.comparison.slices
+        if (r.system, r.key, r.field, r.value) == (a["name"], a["key"], a["field"], value)
     )
-    return row.outcome is Outcome.WORSE and [signed(row.difference or 0), signed(row.low or 0), signed(row.high or 0), row.n] == [
+    return row.outcome is Outcome.WORSE and [
+        signed(row.difference or 0),
+        signed(row.low or 0),
+        signed(row.high or 0),
+        row.n,
+    ] == [
         a["difference"],
         a["low"],
         a["high"],
@@ -263,7 +298,11 @@ def of_slice(source: Source, a: dict[str, Any], row: ComparisonRow | None = None
 def low_slice(source: Source, a: dict[str, Any]) -> bool:
     value = "" if a["value"] == "(none)" else a["value"]
     column = source.column(a["name"], a["key"])[source.chosen(a["field"], value)]
-    return [three(float(np.nanmean(column))), three(source.mean(a["name"], a["key"])), int((~np.isnan(column)).sum())] == [
+    return [
+        three(float(np.nanmean(column))),
+        three(source.mean(a["name"], a["key"])),
+        int((~np.isnan(column)).sum()),
+    ] == [
         a["mean"],
         a["all"],
         a["n"],
@@ -276,13 +315,20 @@ def questions_in_index(source: Source, a: dict[str, Any]) -> bool:
         starts, queries = side.offsets.tolist(), system.detail.queries or []
         firsts = [side.texts[start] if end > start else None for start, end in zip(starts, starts[1:], strict=False)]
         pairs = zip(queries, firsts, system.detail.judged.n_gold.tolist(), strict=True)
-        return sum(bool(q and t and n) and " ".join(q.split()).casefold() == " ".join(t.split()).casefold() for q, t, n in pairs)
+        return sum(
+            bool(q and t and n) and " ".join(q.split()).casefold() == " ".join(t.split()).casefold()
+            for q, t, n in pairs
+        )
 
     return any(count(system) == a["n"] for system in source.systems.values())
 
 
 def names_count(source: Source, names: str, more: int = 0) -> bool:
-    listed = [one for one in source.systems if any(" ".join(one.split()).startswith(part.rstrip("….")) for part in names.split(", "))]
+    listed = [
+        one
+        for one in source.systems
+        if any(" ".join(one.split()).startswith(part.rstrip("….")) for part in names.split(", "))
+    ]
     return len(listed) >= 1 and len(listed) + more <= len(source.systems) + 4
 
 
@@ -295,31 +341,50 @@ MESSAGES: dict[str, Callable[[Source, dict[str, Any]], bool]] = {
     "within-rank": lambda s, a: a["k"] == rank_of(s.report),
     "missed-ranked_below_k": lambda s, a: a["k"] == rank_of(s.report),
     "fate-below-k": lambda s, a: a["k"] in {funnel.k for funnel in s.report.funnels},
-    "fate-lost-in": lambda s, a: any(stage.name == a["stage"] for funnel in s.report.funnels for stage in funnel.stages),
+    "fate-lost-in": lambda s, a: any(
+        stage.name == a["stage"] for funnel in s.report.funnels for stage in funnel.stages
+    ),
     "won-lost-about": lambda s, a: a["key"] in s.names,
     "reasons-of": lambda s, a: any(name.startswith(a["name"].rstrip("….")) for name in s.systems),
     "rank-found": lambda s, a: any(a["rank"] in np.asarray(one.detail.gold_rank) for one in s.systems.values()),
     "rank-low": lambda s, a: any(a["rank"] in np.asarray(one.detail.gold_rank) for one in s.systems.values()),
-    "verdict-finds": lambda s, a: [a["gold"] - a["n"], a["gold"]] == [s.misses(named(s, a["a"])), len(s.systems[named(s, a["a"])].diagnosis.causes)],
-    "verdict-finds-within": lambda s, a: [a["gold"] - a["n"], a["gold"], a["k"]]
-    == [s.misses(named(s, a["a"])), len(s.systems[named(s, a["a"])].diagnosis.causes), rank_of(s.report)],
-    "verdict-better": lambda s, a: decided_as(s, a, Outcome.BETTER, Outcome.WORSE) is False or Outcome.WORSE not in outcomes(s, named(s, a["a"])).values(),
+    "verdict-finds": lambda s, a: (
+        [a["gold"] - a["n"], a["gold"]]
+        == [s.misses(named(s, a["a"])), len(s.systems[named(s, a["a"])].diagnosis.causes)]
+    ),
+    "verdict-finds-within": lambda s, a: (
+        [a["gold"] - a["n"], a["gold"], a["k"]]
+        == [s.misses(named(s, a["a"])), len(s.systems[named(s, a["a"])].diagnosis.causes), rank_of(s.report)]
+    ),
+    "verdict-better": lambda s, a: (
+        decided_as(s, a, Outcome.BETTER, Outcome.WORSE) is False
+        or Outcome.WORSE not in outcomes(s, named(s, a["a"])).values()
+    ),
     "verdict-worse": lambda s, a: decided_as(s, a, Outcome.WORSE),
     "verdict-better-in": lambda s, a: outcomes(s, named(s, a["a"]))[a["key"]] is Outcome.BETTER,
     "verdict-worse-in": lambda s, a: outcomes(s, named(s, a["a"]))[a["key"]] is Outcome.WORSE,
     "verdict-both": lambda s, a: {Outcome.BETTER, Outcome.WORSE} <= set(outcomes(s, named(s, a["a"])).values()),
     "verdict-open": lambda s, a: decided_as(s, a, None),
     "verdict-same": lambda s, a: Outcome.SAME in outcomes(s, named(s, a["a"])).values(),
-    "verdict-equal": lambda s, a: all(not won(s, named(s, a["a"]), key, 1) and not won(s, named(s, a["a"]), key, -1) for key in outcomes(s, named(s, a["a"]))),
+    "verdict-equal": lambda s, a: all(
+        not won(s, named(s, a["a"]), key, 1) and not won(s, named(s, a["a"]), key, -1)
+        for key in outcomes(s, named(s, a["a"]))
+    ),
     "verdict-none-ranked": lambda s, a: True,
     "verdict-highest": lambda s, a: is_best(s, a, max),
     "verdict-lowest": lambda s, a: is_best(s, a, min),
-    "verdict-highest-tied": lambda s, a: is_best(s, a, max) and sum(three(s.mean(one, a["key"])) == a["value"] for one in s.systems) >= a["others"] + 1,
-    "verdict-lowest-tied": lambda s, a: is_best(s, a, min) and sum(three(s.mean(one, a["key"])) == a["value"] for one in s.systems) >= a["others"] + 1,
+    "verdict-highest-tied": lambda s, a: (
+        is_best(s, a, max) and sum(three(s.mean(one, a["key"])) == a["value"] for one in s.systems) >= a["others"] + 1
+    ),
+    "verdict-lowest-tied": lambda s, a: (
+        is_best(s, a, min) and sum(three(s.mean(one, a["key"])) == a["value"] for one in s.systems) >= a["others"] + 1
+    ),
     "support-value": value_of,
     "support-value-interval": value_of,
-    "support-missing": lambda s, a: any(missing_queries(s, name) == a["missing"] for name in s.systems)
-    and a["n"] == int((np.asarray(s.report.systems[0].detail.judged.n_gold) > 0).sum()),
+    "support-missing": lambda s, a: (
+        any(missing_queries(s, name) == a["missing"] for name in s.systems)
+        and a["n"] == int((np.asarray(s.report.systems[0].detail.judged.n_gold) > 0).sum())
+    ),
     "support-from-to": of_difference,
     "support-from-to-interval": of_difference,
     "support-latency": lambda s, a: {s.seconds(name, 0.5) for name in s.systems} >= {a["ours"], a["theirs"]},
@@ -338,16 +403,24 @@ MESSAGES: dict[str, Callable[[Source, dict[str, Any]], bool]] = {
     "alarm-left-out": lambda s, a: len(s.systems) > 1,
     "alarm-forbidden": lambda s, a: s.systems[a["name"]].result.leaks().n_leaking > 0,
     "alarm-forbidden-evidence": lambda s, a: any(
-        (leaks.n_leaking, leaks.n_defined) == (a["n"], a["of"]) for leaks in (one.result.leaks() for one in s.systems.values())
+        (leaks.n_leaking, leaks.n_defined) == (a["n"], a["of"])
+        for leaks in (one.result.leaks() for one in s.systems.values())
     ),
     "alarm-questions": lambda s, a: a["name"] in s.systems,
     "alarm-questions-evidence": questions_in_index,
     "alarm-failed": failed,
     "alarm-failed-means": of_failures,
     "alarm-failed-error": lambda s, a: any(len(one.result.errors) == a["of"] >= a["n"] for one in s.systems.values()),
-    "alarm-empty": lambda s, a: a["n"]
-    == int(((np.asarray(s.systems[a["name"]].detail.judged.n_gold) > 0) & (np.asarray(s.systems[a["name"]].detail.judged.n_retrieved) == 0)).sum())
-    - sum(bool(s.systems[a["name"]].detail.judged.n_gold[place]) for place in s.systems[a["name"]].result.errors),
+    "alarm-empty": lambda s, a: (
+        a["n"]
+        == int(
+            (
+                (np.asarray(s.systems[a["name"]].detail.judged.n_gold) > 0)
+                & (np.asarray(s.systems[a["name"]].detail.judged.n_retrieved) == 0)
+            ).sum()
+        )
+        - sum(bool(s.systems[a["name"]].detail.judged.n_gold[place]) for place in s.systems[a["name"]].result.errors)
+    ),
     "alarm-no-match": lambda s, a: not np.asarray(s.systems[a["name"]].detail.gold_rank).any(),
     "fact-slice-worse": of_slice,
     "fact-slice-below": low_slice,
@@ -381,7 +454,12 @@ def _faults(element: Element, source: Source, above: tuple[Element, ...]) -> Ite
     texts = [element.text or "", *(child.tail or "" for child in element)]
     for text in texts:
         is_tick = any(set((one.get("class") or "").split()) & set(TICKS) for one in chain)
-        if DIGIT.search(text) and not is_tick and text.strip() not in source.names and not _begins(text.strip(), source):
+        if (
+            DIGIT.search(text)
+            and not is_tick
+            and text.strip() not in source.names
+            and not _begins(text.strip(), source)
+        ):
             yield f"{text.strip()!r} has no source"
     for child in element:
         yield from _faults(child, source, chain)
@@ -423,7 +501,11 @@ def _bands(overview: Element) -> list[str]:
         (low, begin), (high, end) = ((float(text.replace("−", "-")), at) for text, at in (ticks[0], ticks[-1]))
         for row in table.iter("tr"):
             dots = list(row.iter(f"{SVG}circle"))
-            claims = {one.get("data-claim"): "".join(one.itertext()) for one in reversed(list(row.iter())) if one.get("data-claim")}
+            claims = {
+                one.get("data-claim"): "".join(one.itertext())
+                for one in reversed(list(row.iter()))
+                if one.get("data-claim")
+            }
             value = claims.get("value") if "value_low" in claims or table.get("id") else claims.get("difference")
             if not dots or value is None or value == "-":
                 continue

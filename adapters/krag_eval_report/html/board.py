@@ -268,7 +268,9 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, An
 
 
 def _spent_figure(value: float | None, name: str, run: str) -> Figure:
-    return Figure("-" if value is None else f"{value:,.4g}" if value < 1000 else f"{value:,.0f}", "spent", (run, name), value)
+    return Figure(
+        "-" if value is None else f"{value:,.4g}" if value < 1000 else f"{value:,.0f}", "spent", (run, name), value
+    )
 
 
 def _frontier(

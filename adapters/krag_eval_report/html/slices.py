@@ -78,7 +78,9 @@ def slices_of_first_screen(report: Report) -> Slices | None:
     return Slices(key, names, tuple(rows[:_MOST_ROWS]), max(len(rows) - _MOST_ROWS, 0), len(report.systems) == 1)
 
 
-def _order(part: Slice, shown: Sequence[ReportedSystem], verdicts: dict[tuple[str, str | None, str | None], ComparisonRow]) -> int:
+def _order(
+    part: Slice, shown: Sequence[ReportedSystem], verdicts: dict[tuple[str, str | None, str | None], ComparisonRow]
+) -> int:
     of = [verdicts[one.name, part.field, part.value] for one in shown if (one.name, part.field, part.value) in verdicts]
     return 2 if not of else 1 if all((row.gain or 0.0) > 0 for row in of) else 0
 
@@ -101,5 +103,9 @@ def _row(
         tone = None if row is None else "good" if (row.gain or 0.0) > 0 else "bad"
         where = worst_first(key, None if len(report.systems) == 1 else system.name, place)
         mean = float(values.mean()) if len(values) else None
-        means.append(mean_figure(mean, "slice", system.name, key, f"{part.field}", part.value or "", tone=tone, door=where))
-    return SliceRow(f"{part.field}", part.value, count_figure(n, "slice_n", key, f"{part.field}", part.value or ""), tuple(means))
+        means.append(
+            mean_figure(mean, "slice", system.name, key, f"{part.field}", part.value or "", tone=tone, door=where)
+        )
+    return SliceRow(
+        f"{part.field}", part.value, count_figure(n, "slice_n", key, f"{part.field}", part.value or ""), tuple(means)
+    )

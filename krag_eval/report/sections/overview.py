@@ -152,7 +152,12 @@ def _scored(report: Report, system: ReportedSystem) -> Iterator[Cell]:
     value, ends = system.value(key), system.interval(key)
     if value is None:
         return
-    numbers = {"name": system.name, "key": key, "value": format_mean(value), "n": system.result.tally.means[key].n_defined}
+    numbers = {
+        "name": system.name,
+        "key": key,
+        "value": format_mean(value),
+        "n": system.result.tally.means[key].n_defined,
+    }
     alone = None if len(report.systems) == 1 else system.name
     if ends is None:
         text = said("support-value", "{key} of {name} is {value} over {n} queries.", **numbers)
@@ -212,7 +217,11 @@ def _difference(row: ComparisonRow) -> Said:
         "n": row.n,
     }
     if row.low is None:
-        return said("support-from-to", "{key} goes from {before} to {after}: won {won}, tied {tied}, lost {lost} of {n}.", **numbers)
+        return said(
+            "support-from-to",
+            "{key} goes from {before} to {after}: won {won}, tied {tied}, lost {lost} of {n}.",
+            **numbers,
+        )
     english = (
         "{key} goes from {before} to {after}, by {difference} (95 % interval {low} to {high}): "
         "won {won}, tied {tied}, lost {lost} of {n} queries."
@@ -266,7 +275,9 @@ def _of_many(
         others = [name for name in dict.fromkeys(named) if name != best.name]
         if others:
             english = f"{str(outcome).capitalize()} than {{baseline}} in {{key}}: {{names}}{{more}}."
-            yield text_cell(_listed(f"support-many-{outcome}", english, others, baseline=clip(baseline, _LONGEST), key=key))
+            yield text_cell(
+                _listed(f"support-many-{outcome}", english, others, baseline=clip(baseline, _LONGEST), key=key)
+            )
 
 
 def _listed(message: str, english: str, names: Sequence[str], **arguments: object) -> Said:
@@ -339,13 +350,21 @@ def _alarms(report: Report) -> Iterator[Alarm]:
             numbers = {"n": leaks.n_leaking, "of": leaks.n_defined, "first": str(leaks[0])}
             english = "{n} of {of} queries got a forbidden document. First: {first}."
             text = [said("alarm-forbidden-evidence", english, **numbers)]
-            yield Alarm(system.name, title, (*text, *([left_out] if many else [])), _forbidden_door(report, alone), leaks.n_leaking)
+            yield Alarm(
+                system.name,
+                title,
+                (*text, *([left_out] if many else [])),
+                _forbidden_door(report, alone),
+                leaks.n_leaking,
+            )
         known = known_questions(report, system)
         if _knows_questions(report, system):
             english = "Do not use the scores of {name}: the questions stand in its index"
             title = said("alarm-questions", english, name=system.name)
             english = "For {n} of {of} queries with gold documents the document at rank 1 is the question itself, word for word."
-            text = [said("alarm-questions-evidence", english, n=len(known), of=int(system.detail.judged.is_defined.sum()))]
+            text = [
+                said("alarm-questions-evidence", english, n=len(known), of=int(system.detail.judged.is_defined.sum()))
+            ]
             remedy = said("alarm-questions-remedy", "Take them out of the index, and retrieve again.")
             yield Alarm(system.name, title, (*text, *([left_out] if many else []), remedy), door(**alone), len(known))
     for system in report.systems:
@@ -444,7 +463,9 @@ def _slices(report: Report) -> Iterator[Cell]:
             "Worse: {field} = {value}, {key} of {name} {difference} (95 % interval {low} to {high}) over {n} queries."
         )
         numbers = {"difference": format_signed(row.difference), "low": format_signed(row.low), "n": row.n}
-        text = said("fact-slice-worse", english, name=row.system, high=format_signed(row.high), **numbers, **_named(row))
+        text = said(
+            "fact-slice-worse", english, name=row.system, high=format_signed(row.high), **numbers, **_named(row)
+        )
         yield Cell(row.difference, text, "bad", changed(row, "worse", (row.field, row.value)))
     for row in low_slices(report)[:_MOST_SLICES]:
         side = "above" if row.lower_is_better else "below"

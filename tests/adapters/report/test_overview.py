@@ -11,7 +11,7 @@ from krag_eval.analysis.gate import Policy, check_gate
 from krag_eval.report import Report, build_report
 from krag_eval.report.sections import overview_of, sections_of
 from krag_eval_report.html.matrices import matrix_of
-from krag_eval_report.languages import isolated
+from krag_eval_report.html.page import isolating
 from tests.support.marks import nothing_may_match
 from tests.support.page_cases import page_of, shop, write_page
 
@@ -65,7 +65,7 @@ def test_of_one_run_the_verdict_says_how_much_it_finds() -> None:
     assert said.verdict.text == "only finds 2 of 3 gold documents in the first 2"
     assert said.verdict.tone is None
     assert texts(said.support) == [
-        "recall@2 of only is 0.750 (95 % interval 0.500 to 1.000) over 2 queries.",
+        "recall@2 of only is 0.750 (95 % interval 0.115 to 1.000) over 2 queries.",
         "1 of 2 queries with gold documents miss at least one.",
     ]
 
@@ -74,7 +74,11 @@ def test_of_two_runs_it_says_which_one_is_better() -> None:
     better, worse = pair({}, {"ko": 1.0, "en": 1.0, "ru": 1.0, "zh": 1.0}), pair({}, {"zh": 0.0})
     assert overview_of(better).verdict.text == "new is better than old"
     assert overview_of(better).verdict.tone == "good"
-    assert overview_of(better).support[0].text.startswith("recall@2 goes from 0.900 to 1.000, by +0.100 (95 % interval +0.0")
+    assert (
+        overview_of(better)
+        .support[0]
+        .text.startswith("recall@2 goes from 0.900 to 1.000, by +0.100 (95 % interval +0.0")
+    )
     assert overview_of(better).support[1].text == "Also better: mrr@2, ndcg@2."
     assert overview_of(worse).verdict.text == "new is worse than old"
     assert overview_of(worse).verdict.tone == "bad"
@@ -92,7 +96,9 @@ def test_a_verdict_has_at_most_60_characters_however_long_names_are() -> None:
     questions, rankings = by_language({}, n=4)
     long, longer, rtl = "a name of many words " * 15, "x" * 300, "اسم طويل جدا " * 20
     for names in ([long], [long, longer], ["a", rtl], [long, longer, rtl]):
-        verdict = overview_of(build_report(questions, {name: run_of("r", rankings) for name in names}, k=2)).verdict.text
+        verdict = overview_of(
+            build_report(questions, {name: run_of("r", rankings) for name in names}, k=2)
+        ).verdict.text
         assert len(verdict) <= 60
         assert "…" in verdict
 
@@ -167,7 +173,9 @@ def test_questions_without_an_answer_for_which_nothing_came_back_are_no_alarm() 
 
 def test_failures_state_both_means() -> None:
     questions, rankings = by_language({}, n=10)
-    (alarm,) = overview_of(build_report(questions, {"r": run_of("r", rankings, failed=tuple(rankings)[:8])}, k=2)).alarms
+    (alarm,) = overview_of(
+        build_report(questions, {"r": run_of("r", rankings, failed=tuple(rankings)[:8])}, k=2)
+    ).alarms
     assert alarm.text[1] == "So recall@2 is 0.700; over the 32 queries that did not fail it is 0.875."
     assert alarm.text[2] == "8 of 8 with TimeoutError: too slow. Repeat the run before comparing it."
     assert (alarm.n, alarm.door) == (8, "#queries?status=failed")
