@@ -36,7 +36,11 @@ def test_of_equal_systems_one_is_rarely_called_the_best() -> None:
 
 def test_a_slice_is_below_the_mean_only_where_that_is_proven() -> None:
     values = np.array([0.0] * 30 + [1.0] * 60 + [0.0] * 10)
-    parts = [Slice("type", "none", np.arange(30)), Slice("type", "most", np.arange(30, 100)), Slice("type", "few", np.arange(4))]
+    parts = [
+        Slice("type", "none", np.arange(30)),
+        Slice("type", "most", np.arange(30, 100)),
+        Slice("type", "few", np.arange(4)),
+    ]
     rows = slices_against_all({"a": values}, parts, "recall@5", 0.95)
     assert [(row.value, row.outcome) for row in rows] == [("none", Outcome.WORSE), ("most", Outcome.BETTER)]
     low = rows[0]

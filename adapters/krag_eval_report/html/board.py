@@ -11,6 +11,7 @@ from typing import Any
 
 from krag_eval import Run
 from krag_eval.toolkit import (
+    ComparisonRow,
     Report,
     ReportedSystem,
     changed,
@@ -29,7 +30,7 @@ from krag_eval_report.html.figures import Figure, count_figure, mean_figure, sig
 
 # Beside the main metric the leaderboard has these, as far as they are scored, then others.
 _BESIDE = ("ndcg", "mrr", "hit_rate", "evidence_complete", "recall", "precision")
-_MOST_BESIDE = 3
+_MOST_BESIDE = 2
 _SPENT = re.compile(r"(?:^|[._ -])(?:total[._ -]?)?(?:tokens|cost|usd|price)(?:$|[._ -])", re.IGNORECASE)
 
 
@@ -136,7 +137,10 @@ def board_of(report: Report) -> Board | None:
     key = main_key(report)
     if not key or all(system.value(key) is None for system in report.systems):
         return None
-    ranked = {system.name for system in ranked_systems(report)}
+    usable = ranked_systems(report)
+    ranked = {system.name for system in usable}
+    marked = _marked(report, usable)
+    against = {row.system: row for row in main_rows(report) if row.key == key}
     beside = _beside(report, key)
     spent = {system.name: spent_of(system.run) for system in report.systems}
     names = tuple(dict.fromkeys(name for of in spent.values() for name in of))[:2]
@@ -144,8 +148,14 @@ def board_of(report: Report) -> Board | None:
     ends = [end for system in report.systems for end in system.interval(key) or ()]
     known = [value for value in values if value is not None]
     axis = Axis.of([*known, *ends], most=1.0 if max([*known, *ends]) <= 1 else math.inf)
-    frontier = _frontier([one for one in report.systems if one.name in ranked], key, spent, names)
-    rows = [_row(report, system, key, beside, names, spent[system.name], axis, frontier) for system in report.systems]
+    frontier = _frontier(usable, key, spent, names)
+    for name in [] if frontier is None else [name for name, *_, is_on in frontier.points if is_on]:
+        marked[name].add("frontier")
+    best = {one: (min if is_lower_better(one) else max)(_known(usable, one), default=None) for one in beside}
+    rows = [
+        _row(report, system, key, best, spent[system.name], axis, marked[system.name], against.get(system.name), names)
+        for system in report.systems
+    ]
     sign = 1 if is_lower_better(key) else -1
     rows.sort(key=lambda row: (row.name not in ranked, row.value.value is None, sign * (row.value.value or 0.0)))
     first = report.systems[0]
@@ -171,40 +181,61 @@ def _beside(report: Report, key: str) -> tuple[str, ...]:
     return tuple(keys[names.index(name)] for name in _BESIDE if name in names)[:_MOST_BESIDE]
 
 
+def _known(systems: Sequence[ReportedSystem], key: str) -> list[float]:
+    """Return the values of a metric; none where all are equal, so that none is the best."""
+    known = [value for system in systems if (value := system.value(key)) is not None]
+    return known if len(set(known)) > 1 else []
+
+
+def _marked(report: Report, usable: Sequence[ReportedSystem]) -> dict[str, set[str]]:
+    """Return for each run what it is: the best, as good as that, the baseline, or not to be used."""
+    marked: dict[str, set[str]] = {system.name: set() if system in usable else {"void"} for system in report.systems}
+    if len(report.systems) > 1:
+        marked[report.systems[0].name].add("baseline")
+    if len(report.systems) > 2 and usable:
+        marked[subject_of(report).name].add("best")
+        for name in apart_from_best(report)[1]:
+            marked[name].add("close")
+    return marked
+
+
 def _row(
     report: Report,
     system: ReportedSystem,
     key: str,
-    beside: Sequence[str],
-    names: Sequence[str],
+    best: Mapping[str, float | None],
     spent: Mapping[str, float],
     axis: Axis,
-    frontier: Frontier | None,
+    marks: Iterable[str],
+    row: ComparisonRow | None,
+    names: Sequence[str],
 ) -> BoardRow:
-    name = system.name
-    alone = None if len(report.systems) == 1 else name
+    name, value = system.name, system.value(key)
+    alone, door_alone = None if len(report.systems) == 1 else name, run_alone(name, len(report.systems))
     latency = None if system.run is None else system.run.latency
-    row = next((row for row in main_rows(report) if row.system == name and row.key == key), None)
-    value = system.value(key)
-    band = None if value is None else band_of(axis, value, system.interval(key))
+    beside = {one: system.value(one) for one in best}
     return BoardRow(
         name,
-        door(**run_alone(name, len(report.systems))),
+        door(**door_alone),
         report.systems.index(system),
         mean_figure(value, "value", name, key, door=worst_first(key, alone)),
-        band,
+        None if value is None else band_of(axis, value, system.interval(key)),
         None if row is None else signed_figure(row.difference, "difference", name, key, door=changed(row, "differs")),
         None if row is None else str(row.outcome),
         tuple(
-            mean_figure(system.value(one), "value", name, one, tone=_best_tone(report, system, one), door=worst_first(one, alone))
-            for one in beside
+            mean_figure(of, "value", name, one, tone=_tone(of, best[one], marks), door=worst_first(one, alone))
+            for one, of in beside.items()
         ),
         tuple(time_figure(getattr(latency, at, None), at, name) for at in ("p50", "p95")),
         tuple(_spent_figure(spent.get(one), one, name) for one in names),
         count_figure(system.result.tally.means[key].n_defined, "n_defined", name, key),
-        count_figure(len(system.result.errors), "failed", name, door=door(status="failed", **run_alone(name, len(report.systems)))),
-        frozenset(_marks(report, system, key, frontier)),
+        count_figure(len(system.result.errors), "failed", name, door=door(status="failed", **door_alone)),
+        frozenset(marks),
     )
+
+
+def _tone(value: float | None, best: float | None, marks: Iterable[str]) -> str | None:
+    return "best" if value is not None and value == best and "void" not in marks else None
 
 
 def band_of(axis: Axis, value: float, ends: tuple[float, float] | None) -> Band:
@@ -213,29 +244,6 @@ def band_of(axis: Axis, value: float, ends: tuple[float, float] | None) -> Band:
         return Band(axis.at(value))
     low, high = map(axis.at, ends)
     return Band(axis.at(value), low, round(max(high - low, 0.4), 2))
-
-
-def _best_tone(report: Report, system: ReportedSystem, key: str) -> str | None:
-    values = [one.value(key) for one in ranked_systems(report)]
-    known = [value for value in values if value is not None]
-    best = (min if is_lower_better(key) else max)(known, default=None)
-    return "best" if len(set(known)) > 1 and system in ranked_systems(report) and system.value(key) == best else None
-
-
-def _marks(report: Report, system: ReportedSystem, key: str, frontier: Frontier | None) -> Iterable[str]:
-    if system not in ranked_systems(report):
-        yield "void"
-    elif len(report.systems) > 1:
-        subject = subject_of(report)
-        if len(report.systems) > 2:
-            if system is subject:
-                yield "best"
-            elif system.name in apart_from_best(report)[1]:
-                yield "close"
-        if frontier is not None and any(name == system.name and is_on for name, *_, is_on in frontier.points):
-            yield "frontier"
-    if len(report.systems) > 1 and system is report.systems[0]:
-        yield "baseline"
 
 
 def spent_of(run: Run | None) -> dict[str, float]:
@@ -260,7 +268,9 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, An
 
 
 def _spent_figure(value: float | None, name: str, run: str) -> Figure:
-    return Figure("-" if value is None else f"{value:,.4g}" if value < 1000 else f"{value:,.0f}", "spent", (run, name), value)
+    return Figure(
+        "-" if value is None else f"{value:,.4g}" if value < 1000 else f"{value:,.0f}", "spent", (run, name), value
+    )
 
 
 def _frontier(

@@ -31,10 +31,19 @@ class Figure:
 
 def mean_figure(value: float | None, claim: str, *of: str, tone: str | None = None, door: str | None = None) -> Figure:
     """Return a mean of a metric, a dash where it is undefined."""
-    return Figure(format_mean(value), claim, of, value, tone if value is not None else "quiet", door if value is not None else None)
+    return Figure(
+        format_mean(value),
+        claim,
+        of,
+        value,
+        tone if value is not None else "quiet",
+        door if value is not None else None,
+    )
 
 
-def signed_figure(value: float | None, claim: str, *of: str, tone: str | None = None, door: str | None = None) -> Figure:
+def signed_figure(
+    value: float | None, claim: str, *of: str, tone: str | None = None, door: str | None = None
+) -> Figure:
     """Return a difference of two means, with its sign."""
     return Figure(format_signed(value), claim, of, value, tone, door if value is not None else None)
 
@@ -47,4 +56,10 @@ def count_figure(count: int, claim: str, *of: str, tone: str | None = None, door
 def time_figure(seconds: float | None, claim: str, *of: str) -> Figure:
     """Return a duration in milliseconds, a dash where none is known."""
     is_known = seconds is not None and math.isfinite(seconds)
-    return Figure(milliseconds(seconds) if seconds is not None and is_known else "-", claim, of, seconds if is_known else None, None if is_known else "quiet")
+    return Figure(
+        milliseconds(seconds) if seconds is not None and is_known else "-",
+        claim,
+        of,
+        seconds if is_known else None,
+        None if is_known else "quiet",
+    )

@@ -20,7 +20,9 @@ SHOWN_ALARMS = 2
 def first_screen(report: Report) -> dict[str, Any]:
     """Return what the template of the first screen takes."""
     overview = overview_of(report)
-    is_defined = any(value is not None for value in (system.value(key) for system in report.systems for key in system.result))
+    is_defined = any(
+        value is not None for value in (system.value(key) for system in report.systems for key in system.result)
+    )
     return {
         "overview": overview,
         "shell": shell_of(report),

@@ -82,13 +82,16 @@ def pair_of(report: Report) -> Pair | None:
     if row.lower_is_better:
         ways |= {"won": "better", "lost": "worse"}
     outcomes = [
-        count_figure(n, name, row.system, row.key, tone=tones[name], door=changed(row, ways[name])) for name, n in counts.items()
+        count_figure(n, name, row.system, row.key, tone=tones[name], door=changed(row, ways[name]))
+        for name, n in counts.items()
     ]
     begin, shares = 0.0, []
     for n in counts.values():
         shares.append((round(begin, 2), round(100 * n / row.n, 2)))
         begin += 100 * n / row.n
-    axis = Axis.of([0.0, *(end for one in rows for end in (one.low, one.high, one.difference) if end is not None)], is_signed=True)
+    axis = Axis.of(
+        [0.0, *(end for one in rows for end in (one.low, one.high, one.difference) if end is not None)], is_signed=True
+    )
     return Pair(
         row.baseline,
         row.system,
@@ -112,7 +115,9 @@ def _documents(report: Report, row: ComparisonRow, *, found: bool) -> tuple[Figu
     where = door(found=runs[0], missed=runs[1])
     name = "gained" if found else "dropped"
     tone = None if not n else "good" if found else "bad"
-    return count_figure(n, name, row.system, tone=tone, door=where), count_figure(len(queries), f"{name}_queries", row.system, door=where)
+    return count_figure(n, name, row.system, tone=tone, door=where), count_figure(
+        len(queries), f"{name}_queries", row.system, door=where
+    )
 
 
 def _lost(report: Report, row: ComparisonRow) -> list[tuple[str, str, str]]:

@@ -62,12 +62,22 @@ def reasons_of(report: Report) -> Reasons | None:
     order = sorted(CAUSES, key=lambda cause: -counts[subject.name][cause])
     k = subject.diagnosis.k
     reasons = [
-        Reason(cause, _title(cause, k), CAUSES[cause], tuple(_count(report, one, cause, counts[one.name][cause]) for one in systems))
+        Reason(
+            cause,
+            _title(cause, k),
+            CAUSES[cause],
+            tuple(_count(report, one, cause, counts[one.name][cause]) for one in systems),
+        )
         for cause in order
         if any(of[cause] for of in counts.values())
     ]
     totals = tuple(
-        count_figure(one.diagnosis.n_gold - one.diagnosis.n_found, "missed", one.name, door=door(cause="any", **_alone(report, one)))
+        count_figure(
+            one.diagnosis.n_gold - one.diagnosis.n_found,
+            "missed",
+            one.name,
+            door=door(cause="any", **_alone(report, one)),
+        )
         for one in systems
     )
     n_gold = count_figure(subject.diagnosis.n_gold, "n_gold")

@@ -10,7 +10,7 @@ from krag_eval_report.html.axis import Axis
 from krag_eval_report.html.board import Band, band_of
 from krag_eval_report.html.figures import Figure, mean_figure
 
-_NAMES = ("session_recall", "evidence_complete", "recall", "ndcg", "mrr", "hit_rate", "precision")
+_NAMES = ("session_recall", "evidence_complete", "recall", "ndcg", "mrr", "hit_rate")
 _MOST = 8
 
 
@@ -54,7 +54,10 @@ def scores_of(report: Report) -> tuple[Axis, tuple[Score, ...]] | None:
             one == key,
             mean_figure(values[one], "value", system.name, one, door=worst_first(one)),
             band_of(axis, values[one], intervals[one]),
-            tuple(mean_figure(end, side, system.name, one) for side, end in zip(("value_low", "value_high"), intervals[one] or (), strict=False)),
+            tuple(
+                mean_figure(end, side, system.name, one)
+                for side, end in zip(("value_low", "value_high"), intervals[one] or (), strict=False)
+            ),
         )
         for one in keys
     )

@@ -71,12 +71,16 @@ def slices_of_first_screen(report: Report) -> Slices | None:
     shown = [system for system in report.systems if are_few or system.name in systems]
     verdicts = {(row.system, row.field, row.value): row for row in decided_slices(report)}
     ordered = sorted(parts, key=lambda part: _order(part, shown, verdicts))
-    rows = [_row(report, part, key, shown, verdicts) for part in ordered[:_MOST_ROWS]]
+    usable = {system.name for system in ranked_systems(report)}
+    verdicts = {place: row for place, row in verdicts.items() if row.system in usable}
+    rows = [row for part in ordered if (row := _row(report, part, key, shown, verdicts)).n.value]
     names = tuple(system.name for system in shown)
-    return Slices(key, names, tuple(rows), len(parts) - len(rows), len(report.systems) == 1)
+    return Slices(key, names, tuple(rows[:_MOST_ROWS]), max(len(rows) - _MOST_ROWS, 0), len(report.systems) == 1)
 
 
-def _order(part: Slice, shown: Sequence[ReportedSystem], verdicts: dict[tuple[str, str | None, str | None], ComparisonRow]) -> int:
+def _order(
+    part: Slice, shown: Sequence[ReportedSystem], verdicts: dict[tuple[str, str | None, str | None], ComparisonRow]
+) -> int:
     of = [verdicts[one.name, part.field, part.value] for one in shown if (one.name, part.field, part.value) in verdicts]
     return 2 if not of else 1 if all((row.gain or 0.0) > 0 for row in of) else 0
 
@@ -90,15 +94,18 @@ def _row(
 ) -> SliceRow:
     means = []
     place = (part.field, part.value)
-    ranked = ranked_systems(report)
     n = 0
     for system in shown:
         values = np.asarray(system.detail.values[key])[part.chosen]
         values = values[~np.isnan(values)]
         n = max(n, len(values))
-        row = verdicts.get((system.name, *place)) if system in ranked else None
+        row = verdicts.get((system.name, *place))
         tone = None if row is None else "good" if (row.gain or 0.0) > 0 else "bad"
         where = worst_first(key, None if len(report.systems) == 1 else system.name, place)
         mean = float(values.mean()) if len(values) else None
-        means.append(mean_figure(mean, "slice", system.name, key, f"{part.field}", part.value or "", tone=tone, door=where))
-    return SliceRow(f"{part.field}", part.value, count_figure(n, "slice_n", key, f"{part.field}", part.value or ""), tuple(means))
+        means.append(
+            mean_figure(mean, "slice", system.name, key, f"{part.field}", part.value or "", tone=tone, door=where)
+        )
+    return SliceRow(
+        f"{part.field}", part.value, count_figure(n, "slice_n", key, f"{part.field}", part.value or ""), tuple(means)
+    )

@@ -21,7 +21,9 @@ from krag_eval.statistics.bounded_mean import BoundedMean
 _LEAST_VALUES = 5
 
 
-def best_against_others(columns: Mapping[str, FloatArray], best: str, key: str, confidence: float) -> list[ComparisonRow]:
+def best_against_others(
+    columns: Mapping[str, FloatArray], best: str, key: str, confidence: float
+) -> list[ComparisonRow]:
     """Return the system with the best mean against each other one.
 
     Of k systems any could have come out best over any other by the luck of the draw: the tests are k (k - 1).

@@ -33,6 +33,8 @@ _MOST_SLICES = 3
 # From this share of empty lists on, a run does not do what it should.
 _MANY_EMPTY = 0.1
 _NONE = "(none)"
+# Of many runs a sentence names the first, and of a long name the beginning.
+_MOST_NAMES, _LONGEST = 4, 48
 
 
 def overview_of(report: Report) -> Overview:
@@ -102,10 +104,10 @@ def fitted(message: str, english: str, /, *names: str, **arguments: object) -> S
     """Return a verdict of at most `MOST` characters, for which its names, `{a}` and `{b}`, are cut where they must."""
     named = dict(zip("ab", map(one_line, names), strict=False))
     room = MOST - len(english.format_map(arguments | dict.fromkeys(named, "")))
-    each = max(room // max(len(named), 1), 8)
-    short = {place: name for place, name in named.items() if len(name) <= each}
-    left = (room - sum(map(len, short.values()))) // max(len(named) - len(short), 1)
-    return said(message, english, **arguments, **{place: clip(name, left) for place, name in named.items()})
+    long = {place for place, name in named.items() if len(name) > room // len(named)}
+    left = room - sum(len(name) for place, name in named.items() if place not in long)
+    cut = {place: clip(name, max(left // len(long), 2)) if place in long else name for place, name in named.items()}
+    return said(message, english, **arguments, **cut)
 
 
 def _verdict(report: Report) -> Iterator[Cell]:
@@ -120,7 +122,7 @@ def _verdict(report: Report) -> Iterator[Cell]:
     elif len(ranked) > 2 or (len(ranked) == 2 and not rows):
         yield from _of_many(report, ranked, subject, rows)
     elif len(ranked) == 2:
-        yield from _of_two(report, subject, rows)
+        yield from _of_two(report, rows)
     else:
         yield from _of_one(report, subject)
 
@@ -150,7 +152,12 @@ def _scored(report: Report, system: ReportedSystem) -> Iterator[Cell]:
     value, ends = system.value(key), system.interval(key)
     if value is None:
         return
-    numbers = {"name": system.name, "key": key, "value": format_mean(value), "n": system.result.tally.means[key].n_defined}
+    numbers = {
+        "name": system.name,
+        "key": key,
+        "value": format_mean(value),
+        "n": system.result.tally.means[key].n_defined,
+    }
     alone = None if len(report.systems) == 1 else system.name
     if ends is None:
         text = said("support-value", "{key} of {name} is {value} over {n} queries.", **numbers)
@@ -160,12 +167,12 @@ def _scored(report: Report, system: ReportedSystem) -> Iterator[Cell]:
     yield Cell(value, text, door=worst_first(key, alone))
 
 
-def _of_two(report: Report, system: ReportedSystem, rows: Sequence[ComparisonRow]) -> Iterator[Cell]:
+def _of_two(report: Report, rows: Sequence[ComparisonRow]) -> Iterator[Cell]:
     """Yield whether a system is better or worse than the baseline, in its main key and the others."""
-    key, baseline = main_key(report), rows[0].baseline
+    key = main_key(report)
     main = next((row for row in rows if row.key == key), rows[0])
     better, worse = decided(rows, Outcome.BETTER), decided(rows, Outcome.WORSE)
-    names = system.name, baseline
+    names = main.system, main.baseline
     tone = "bad" if worse else "good" if better else None
     if better and worse:
         text = fitted("verdict-both", "{a} is better and worse than {b}", *names)
@@ -192,7 +199,7 @@ def _of_two(report: Report, system: ReportedSystem, rows: Sequence[ComparisonRow
             yield text_cell(said(f"support-also-{outcome}", f"Also {outcome}: {{keys}}.", keys=others))
         elif others:
             yield text_cell(said(f"support-{outcome}", f"{str(outcome).capitalize()}: {{keys}}.", keys=others))
-    yield from _latencies(report, system, baseline)
+    yield from _latencies(report, *names)
 
 
 def _difference(row: ComparisonRow) -> Said:
@@ -210,7 +217,11 @@ def _difference(row: ComparisonRow) -> Said:
         "n": row.n,
     }
     if row.low is None:
-        return said("support-from-to", "{key} goes from {before} to {after}: won {won}, tied {tied}, lost {lost} of {n}.", **numbers)
+        return said(
+            "support-from-to",
+            "{key} goes from {before} to {after}: won {won}, tied {tied}, lost {lost} of {n}.",
+            **numbers,
+        )
     english = (
         "{key} goes from {before} to {after}, by {difference} (95 % interval {low} to {high}): "
         "won {won}, tied {tied}, lost {lost} of {n} queries."
@@ -218,9 +229,9 @@ def _difference(row: ComparisonRow) -> Said:
     return said("support-from-to-interval", english, **numbers)
 
 
-def _latencies(report: Report, system: ReportedSystem, baseline: str) -> Iterator[Cell]:
+def _latencies(report: Report, system: str, baseline: str) -> Iterator[Cell]:
     times = {one.name: one.run and one.run.latency for one in report.systems}
-    ours, theirs = times[system.name], times[baseline]
+    ours, theirs = times[system], times[baseline]
     if ours is not None and theirs is not None and np.isfinite([ours.p50, theirs.p50]).all():
         english = "Median latency: {ours} ms against {theirs} ms."
         text = said("support-latency", english, ours=milliseconds(ours.p50), theirs=milliseconds(theirs.p50))
@@ -254,18 +265,28 @@ def _of_many(
     yield text_cell(verdict, "good" if is_better else None)
     below, close = apart_from_best(report)
     if below:
-        names = ", ".join(below)
-        yield text_cell(said("support-better-than", "Better than {names} beyond chance.", names=names, n=len(below)))
+        yield text_cell(_listed("support-better-than", "Better than {names}{more} beyond chance.", below))
     if close:
-        english = "These queries cannot tell it from {names}, which may be as good."
-        yield text_cell(said("support-close", english, names=", ".join(close), n=len(close)))
+        english = "These queries cannot tell it from {names}{more}, which may be as good."
+        yield text_cell(_listed("support-close", english, close))
     baseline = rows[0].baseline if rows else ""
     for outcome in (Outcome.WORSE, Outcome.BETTER):
-        names_of = dict.fromkeys(row.system for row in decided([r for r in rows if r.key == key], outcome))
-        others = ", ".join(name for name in names_of if name != best.name)
+        named = [row.system for row in decided([row for row in rows if row.key == key], outcome)]
+        others = [name for name in dict.fromkeys(named) if name != best.name]
         if others:
-            english = f"{str(outcome).capitalize()} than {{baseline}} in {{key}}: {{names}}."
-            yield text_cell(said(f"support-many-{outcome}", english, baseline=baseline, key=key, names=others))
+            english = f"{str(outcome).capitalize()} than {{baseline}} in {{key}}: {{names}}{{more}}."
+            yield text_cell(
+                _listed(f"support-many-{outcome}", english, others, baseline=clip(baseline, _LONGEST), key=key)
+            )
+
+
+def _listed(message: str, english: str, names: Sequence[str], **arguments: object) -> Said:
+    """Return a sentence with the first of some names, and how many more there are."""
+    first = ", ".join(clip(one_line(name), _LONGEST) for name in names[:_MOST_NAMES])
+    n = len(names) - _MOST_NAMES
+    if n <= 0:
+        return said(message, english.replace("{more}", ""), names=first, **arguments)
+    return said(f"{message}-more", english.replace("{more}", " and {more} more"), names=first, more=n, **arguments)
 
 
 def apart_from_best(report: Report) -> tuple[list[str], list[str]]:
@@ -329,13 +350,21 @@ def _alarms(report: Report) -> Iterator[Alarm]:
             numbers = {"n": leaks.n_leaking, "of": leaks.n_defined, "first": str(leaks[0])}
             english = "{n} of {of} queries got a forbidden document. First: {first}."
             text = [said("alarm-forbidden-evidence", english, **numbers)]
-            yield Alarm(system.name, title, (*text, *([left_out] if many else [])), _forbidden_door(report, alone), leaks.n_leaking)
+            yield Alarm(
+                system.name,
+                title,
+                (*text, *([left_out] if many else [])),
+                _forbidden_door(report, alone),
+                leaks.n_leaking,
+            )
         known = known_questions(report, system)
         if _knows_questions(report, system):
             english = "Do not use the scores of {name}: the questions stand in its index"
             title = said("alarm-questions", english, name=system.name)
             english = "For {n} of {of} queries with gold documents the document at rank 1 is the question itself, word for word."
-            text = [said("alarm-questions-evidence", english, n=len(known), of=int(system.detail.judged.is_defined.sum()))]
+            text = [
+                said("alarm-questions-evidence", english, n=len(known), of=int(system.detail.judged.is_defined.sum()))
+            ]
             remedy = said("alarm-questions-remedy", "Take them out of the index, and retrieve again.")
             yield Alarm(system.name, title, (*text, *([left_out] if many else []), remedy), door(**alone), len(known))
     for system in report.systems:
@@ -434,7 +463,9 @@ def _slices(report: Report) -> Iterator[Cell]:
             "Worse: {field} = {value}, {key} of {name} {difference} (95 % interval {low} to {high}) over {n} queries."
         )
         numbers = {"difference": format_signed(row.difference), "low": format_signed(row.low), "n": row.n}
-        text = said("fact-slice-worse", english, name=row.system, high=format_signed(row.high), **numbers, **_named(row))
+        text = said(
+            "fact-slice-worse", english, name=row.system, high=format_signed(row.high), **numbers, **_named(row)
+        )
         yield Cell(row.difference, text, "bad", changed(row, "worse", (row.field, row.value)))
     for row in low_slices(report)[:_MOST_SLICES]:
         side = "above" if row.lower_is_better else "below"
