@@ -63,8 +63,8 @@ scores = Метрики
 scores-about = полоса: 95%-й интервал
 measure = Метрика
 value = Значение
-mean = среднее
-difference = разница
+mean-title = Среднее
+difference-title = Разница
 won-lost = Вопросы: выиграно, вничью, проиграно
 won-lost-about = { $key }, вопросов:
 word-won = выиграно
@@ -154,9 +154,13 @@ support-better = Лучше: { $keys }.
 support-worse = Хуже: { $keys }.
 support-latency = Медианная задержка: { VALUE($ours) } мс против { VALUE($theirs) } мс.
 support-better-than = Достоверно лучше, чем { $names }.
+support-better-than-more = Достоверно лучше, чем { $names } и ещё { $more }.
 support-close = По этим вопросам не отличить, возможно, не хуже: { $names }.
+support-close-more = По этим вопросам не отличить, возможно, не хуже: { $names } и ещё { $more }.
 support-many-better = Лучше, чем { $baseline }, по { $key }: { $names }.
+support-many-better-more = Лучше, чем { $baseline }, по { $key }: { $names } и ещё { $more }.
 support-many-worse = Хуже, чем { $baseline }, по { $key }: { $names }.
+support-many-worse-more = Хуже, чем { $baseline }, по { $key }: { $names } и ещё { $more }.
 alarm-left-out = Этот прогон не участвует в рейтинге.
 alarm-forbidden = Не используйте { $name }: в выдаче запрещённые документы
 alarm-forbidden-evidence = Запрещённый документ получен: вопросов { $n } из { $of }. Первый: { $first }.
@@ -182,9 +186,303 @@ fact-slice-below = { $name }: достоверно ниже среднего. { 
 fact-slice-above = { $name }: достоверно выше среднего. { $field } = { $value }, { $key } { VALUE($mean) } (вопросов: { $n }); по всем { VALUE($all) }.
 gate-status = Проверка { $name }: { $status }
 
-## Search, filters and the list: filters.js, controls.js, list.js, means.js, keys.js
+## Search, filters and the list: queries.html.j2, keys.html.j2, controls.js, chips.js, list.js, row.js, means.js, address.js
 
-## A question: query.js, documents.js, outcomes.js, labels.js
+questions-title = Вопросы
+filter-questions = Фильтр вопросов
+search-label = Поиск
+search-placeholder = Вопросы, документы, идентификаторы
+chips-label = Фильтры
+add-filter = + фильтр
+view-options = Вид
+view-title = Что показано в списке
+reset = Сбросить
+filters-title = Фильтры
+filter-cause-short = причина
+filter-state = Состояние
+filter-in = В прогоне
+filter-label = Метки
+filter-change = Изменение
+filter-metric = Метрика
+filter-of = у прогона
+filter-least = не меньше
+filter-most = не больше
+filter-found = Найдено в
+filter-missed = Пропущено в
+view-shown = Сравнить
+view-against = с
+view-order = Порядок
+view-columns = Столбцы
+view-all-runs = Отметки всех прогонов
+all = все
+any-run = любой прогон
+against-nothing = ни с чем
+no-value = (нет)
+cause-any = любой пропуск
+cause-none = без пропусков
+cause-found = что-то найдено
+state-failed = ошибка поиска
+state-empty = ничего не найдено
+state-no-gold = нет эталонных документов
+state-no-gold-empty = нет эталонных документов, ничего не найдено
+state-leak = найден запрещённый документ
+labelled-any = с метками или заметками
+labelled-none = без меток
+labelled-gold = есть документ с меткой «эталонный»
+labelled-not-gold = есть документ с меткой «не эталонный»
+labelled-note = с заметкой
+change-any = любые два прогона различаются
+change-differs = различается
+change-better = стало лучше
+change-worse = стало хуже
+change-same = без изменений
+order-worst = сначала худшие
+order-place = как в наборе
+order-columns = по столбцам
+difference = разница
+cut-off = Отсечка k
+as-reported = Как в отчёте
+copy-link = Скопировать ссылку
+copied = Скопировано
+not-copied = Браузер не разрешает этой странице копировать. Ссылка есть в адресной строке.
+save-table = Скачать как CSV
+save-set = Скачать как набор
+save-set-help = Вопросы из списка в JSONL: набор, который читает krag-eval evaluate
+nothing-matches = Нет вопросов, подходящих под эти фильтры.
+count-all = { $all ->
+       [one] { $all } вопрос
+       [few] { $all } вопроса
+      *[many] { $all } вопросов
+    }
+count-of = { $shown } из { $all ->
+       [one] { $all } вопроса
+       [few] { $all } вопросов
+      *[many] { $all } вопросов
+    }
+count-with = «{ $text }» в вопросе или документе: { $shown } из { $all ->
+       [one] { $all } вопроса
+       [few] { $all } вопросов
+      *[many] { $all } вопросов
+    }
+count-searching = Ищем «{ $text }», вопросов: { $all } …
+chip-all = Все { $n }
+chip-slice = { $field }: { $value }
+chip-by = { $what }, { $run }
+chip-missed = Пропущено
+chip-missed-by = Пропущено в { $run }
+chip-missed-by-all = Пропущено во всех прогонах
+chip-lost = Потери: { $run }
+chip-lost-help = Эталонные документы, которые находит { $baseline } и не находит { $run }
+chip-won = Выигрыш: { $run }
+chip-won-help = Эталонные документы, которые находит { $run } и не находит { $baseline }
+chip-found-by = Найдено в { $run }
+chip-found-by-all = Найдено во всех прогонах
+chip-differ = Прогоны различаются
+chip-change = { $key }, { $run } относительно { $baseline }: { $what }
+chip-alone = Только { $run }
+chip-at-least = { $key } у { $of } не меньше { $least }
+chip-at-most = { $key } у { $of } не больше { $most }
+chip-between = { $key } у { $of } от { $least } до { $most }
+chip-no-gold = Без ответа
+chip-failed = Ошибка
+chip-leak = Запрещённый документ
+chip-labelled = С метками
+chip-remove = Убрать фильтр «{ $label }»
+column-id = Идентификатор
+column-number = №
+column-question = Вопрос
+column-gold = Эталон
+column-misses = Почему пропущено
+column-ranks = Места
+column-found-by = Найдено в
+found-by-of = { $n } из { $of }
+sort-by = Сортировать по: { $name }
+row-open = Показать эталонные документы здесь
+row-close = Скрыть эталонные документы
+open-question = Открыть вопрос
+and-more = и ещё { $n }
+mark-found = найден на месте { $rank }
+mark-below = ниже отсечки, место { $rank }
+mark-missing = не найден
+mark-failed = ошибка поиска
+mark-none = нет эталонных документов
+marks-legend = Одна отметка — один эталонный документ:
+legend-found = найден на этом месте
+legend-below = ниже отсечки
+legend-missing = не найден
+legend-move = перейти
+legend-unfold = раскрыть
+legend-open = открыть
+legend-keys = все клавиши
+mean = среднее
+mean-of-listed = { $n ->
+       [one] { $key } по { $n } вопросу из списка
+       [few] { $key } по { $n } вопросам из списка
+      *[many] { $key } по { $n } вопросам из списка
+    }
+mean-of-all = (по всем { $n }: { $means })
+means-of = { $n ->
+       [one] Средние по { $n } вопросу из списка с эталонными документами, k = { $k }
+       [few] Средние по { $n } вопросам из списка с эталонными документами, k = { $k }
+      *[many] Средние по { $n } вопросам из списка с эталонными документами, k = { $k }
+    }
+run = прогон
+metric = метрика
+texts-missing-gold = Нет текстов эталонных документов: известны только идентификаторы.
+texts-missing-retrieved = Нет текстов найденных документов: известны только идентификаторы.
+texts-missing-all = Нет текстов эталонных и найденных документов: известны только идентификаторы.
+no-metric-defined = Ни у одного вопроса нет эталонных документов, поэтому ни одна метрика не определена.
+asked-in-vain = Адрес просит то, чего нет в этом отчёте: { $what }.
+vain-question = вопрос { $name }
+vain-number = вопрос номер { $n }
+keys-title = Клавиши
+keys-in-list = В списке
+keys-in-question = В вопросе
+key-search = поиск
+key-escape-search = очистить поиск, затем выйти из него
+key-row = следующий и предыдущий вопрос
+key-page = перемещение по списку
+key-unfold = показать эталонные документы в списке
+key-open = открыть вопрос
+key-next-miss = следующий пропуск
+key-question = вопрос
+key-document = документ
+key-gold = эталонный
+key-not-gold = не эталонный
+key-undo = отменить
+key-list = список
+key-close = вернуться к списку
+key-help = эта подсказка
+close = Закрыть
+
+## A question: query.js, documents.js, outcomes.js, strips.js, labels.js
+
+not-in-list = нет в списке
+place-in-list = { $n } из { $of }
+previous-question = Предыдущий вопрос
+next-question = Следующий вопрос
+close-escape = Закрыть (Escape)
+question-as-text = Вопрос в виде текста
+next-miss = Следующий пропуск
+next-miss-help = Следующий вопрос с ненайденными эталонными документами (N)
+copy-as-text = Скопировать как текст
+print = Печать
+lead-no-gold = На этот вопрос не отвечает ни один эталонный документ, поэтому метрики не определены.
+lead-one = { $run }: найдено эталонных документов { $n } из { $of }.
+lead-two = Найдено эталонных документов из { $of }: { $one } — { $n }, { $other } — { $m }.
+lead-many = Прогонов { $runs }: все эталонные документы ({ $of }) находят { $every }, часть — { $some }, ни одного — { $none }.
+expected-answer = Ожидаемый ответ
+answer-given = Полученный ответ
+answer-given-by = Ответ системы { $run }
+scores-of-answer = Оценки ответа
+judge-said = Что сказал судья
+retriever-raised = { $run }: ретривер завершился ошибкой
+values = Значения
+all-values = Все значения: { $n }
+gold-documents = Эталонные документы
+no-gold-documents = Эталонных документов нет.
+nothing-retrieved = Ничего не найдено.
+which-ranking = Какая выдача показана
+legend-marked = выделено
+legend-shared = слова, общие для эталонных и найденных документов
+legend-dotted = пунктир
+legend-of-question = слова вопроса
+text-question-id = Вопрос { $id }
+text-question = Вопрос: { $value }
+text-answer = Ожидаемый ответ: { $value }
+text-found = найден: { $where }
+text-retrieved-by = Выдача: { $run }
+relevant = релевантен
+search-number = Поиск { $n }
+no-text = Текста нет.
+show-all-characters = Показать все символы: { $n }
+gold-number = Эталон { $n }
+grade = степень { VALUE($grade) }
+rank = место { $rank }
+rank-of-search = место { $rank } в поиске { $search }
+fate-found = { $where }
+fate-below = { $where }, ниже отсечки { $k }
+fate-crowded-out = { $where }, ниже отсечки { $k }; вытеснен повторами и почти дубликатами выше
+fate-not-cited = { $where }, но ответ на него не ссылается
+fate-not-counted = не учитывается, степень 0
+fate-repeat = то же, что эталон { $n }
+fate-alternative = замена для эталона { $n }
+matched-by = метод: { $method } ({ VALUE($similarity) })
+match-of-gold = эталон { $n }, метод: { $method } ({ VALUE($similarity) })
+method-id = идентификатор
+method-text = текст
+method-containment = вхождение
+method-embedding = эмбеддинги
+method-span = место
+more-runs = { $n ->
+       [one] ещё { $n } прогон
+       [few] ещё { $n } прогона
+      *[many] ещё { $n } прогонов
+    }
+stages = Этапы
+stage-kept = Сохранён на всех этапах.
+stage-not-retrieved = Его не нашёл ни один поиск конвейера.
+stage-below-k = На последнем этапе оказался ниже отсечки.
+stage-not-in-corpus = Его нет в корпусе.
+stage-lost-in = Потерян на этапе { $stage }.
+span-legend = найдено в пределах отсечки:
+span-legend-of = { $run } находит в пределах отсечки:
+span-underlined = подчёркнуто
+span-wave = волнистой линией
+span-missed = пропущено
+nearest-text = Ближайший текст: { $where }
+nearest-text-of = Ближайший текст: { $run }, { $where }
+similarity = сходство { VALUE($similarity) }
+forbidden = запрещён
+score = оценка { $score }
+cut-off-line = Отсечка { $k }: ниже не считается
+earned-repeats = повтор: { $where }
+earned-grade-0 = не релевантен, степень 0
+earned-no-credit = релевантен, не засчитан
+earned-credit = засчитан
+moved-new = новый
+moved-stays = на месте
+moved-up = выше на { $n }
+moved-down = ниже на { $n }
+moved-gone = пропал
+label = Метка
+label-gold = Это эталонный документ
+label-not-gold = Это не эталонный документ
+label-grade = Степень { VALUE($grade) }
+label-names-text = Идентификатора нет: метка указывает на текст.
+no-label-no-id = Метку поставить нельзя: у документа нет идентификатора.
+no-label-nothing = Метку поставить нельзя: у документа нет ни идентификатора, ни текста.
+labels-impossible = Разметка невозможна: { $why }.
+note-on-question = Заметка к вопросу
+labels-given = { $n ->
+       [one] { $n } метка
+       [few] { $n } метки
+      *[many] { $n } меток
+    }
+labels-and-notes = { $n ->
+       [one] { $n } метка
+       [few] { $n } метки
+      *[many] { $n } меток
+    } и { $notes ->
+       [one] { $notes } заметка
+       [few] { $notes } заметки
+      *[many] { $notes } заметок
+    }
+labels-not-written = { $labels }: не записано в { $file }
+labels-being-written = { $labels }: записывается в { $file }
+labels-written = { $labels }: записано в { $file }
+labels-downloaded = { $labels }: скачано
+labels-not-downloaded = { $labels }: не скачано
+labels-not-kept = Этот браузер их не сохраняет: скачайте, прежде чем закрыть страницу.
+labels-refused = Сервер не принял последнее изменение: { $why }
+labels-written-here = Метки записываются в { $file } на этом компьютере.
+undo = Отменить
+download = Скачать
+forget = Забыть
+ask-to-forget = Забыть { $labels }?
+ask-to-forget-file = Забыть { $labels } и удалить из { $file }?
+yes-forget = Да, забыть
+keep = Оставить
 
 ## Sections and tables: krag_eval/report/sections, krag_eval/analysis, krag_eval/evaluation
 
@@ -231,7 +529,6 @@ milliseconds = { VALUE($x) } мс
 seconds = { VALUE($x) } с
 sentences = { $before } { $after }
 some-and-more = { $ids } и ещё { $n }
-no-value = (нет)
 of-system = { $title }: { $system }
 of-systems = { $systems }: { $reason }
 report-title = { $systems }: { $what }

@@ -30,6 +30,7 @@ MADE = {
     "fact-gained": ["within"],
     "fact-lost": ["within"],
     "ceiling": ["recall", "with_perfect_reranking", "without_repeats"],
+    "method": ["id", "text", "containment", "embedding", "span"],
     "missed": [*CAUSES],
     "outcome": ["better", "worse", "same", "unresolved"],
 }
