@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import typer
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
 from rich.segment import Segment
@@ -114,7 +113,7 @@ def stopping(say: Callable[[], str] | None = None) -> Iterator[None]:
         yield
     except KeyboardInterrupt as interruption:
         notes().print(say() if say and not interruption.__cause__ else str(interruption) or "Stopped.")
-        raise typer.Exit(130) from None
+        sys.exit(130)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
