@@ -47,7 +47,7 @@ class Program(Group):
 
     def get_command(self, _: Any, cmd_name: str) -> click.Command | None:
         """Return a command, imported; None if there is no such one."""
-        if cmd_name not in COMMANDS and cmd_name not in offered(BESIDE):
+        if not _is_known(cmd_name):
             return None
         try:
             return made(cmd_name, _function(cmd_name))
@@ -57,7 +57,7 @@ class Program(Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Find the command that is called; of one that is none, name the one that is meant."""
         name = args[0]
-        if not ctx.resilient_parsing and not name.startswith("-") and self.get_command(ctx, name) is None:
+        if not ctx.resilient_parsing and not name.startswith("-") and not _is_known(name):
             ctx.fail(f"No such command {name!r}.{did_you_mean(name, self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
@@ -66,6 +66,10 @@ class Program(Group):
         known = SUMMARIES.get(name)
         command = None if known else self.get_command(ctx, name)
         return known or ("" if command is None else command.get_short_help_str(1000))
+
+
+def _is_known(name: str) -> bool:
+    return name in COMMANDS or name in offered(BESIDE)
 
 
 def made(name: str, function: Callable[..., None]) -> click.Command:

@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-import numpy as np
-
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray, np
 from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import MISSING, Side, join_groups
 from krag_eval.matching import Batch, Matches
@@ -275,7 +273,8 @@ def judge(batch: Batch, matches: Matches) -> Judgments:
     counts = gold >= 0
     matched, gold = matched[counts], gold[counts]
     keys = [] if batch.matches_first_only else [key.predicted for key in same]
-    fresh = ~np.isin(matched, list(earlier_equal(predicted, matched, keys)))
+    equal = list(earlier_equal(predicted, matched, keys))
+    fresh = ~np.isin(matched, equal) if equal else np.ones(len(matched), dtype=np.bool_)
     n_gold = max(len(gold_position), 1)
     edges = np.sort(matched[fresh] * n_gold + gold[fresh])
     edges = edges[np.append(True, edges[1:] != edges[:-1])[: len(edges)]]  # merged gold documents are matched once
@@ -419,7 +418,7 @@ def _credited_ranks(query: IntArray, rank: IntArray, gold: IntArray, gold_rank: 
     """
     credited: BoolArray = rank == gold_rank[gold]
     same_rank = (query[1:] == query[:-1]) & (rank[1:] == rank[:-1])
-    for crowded in np.unique(query[1:][same_rank]).tolist():
+    for crowded in sorted(set(query[1:][same_rank].tolist())):
         start, stop = np.searchsorted(query, [crowded, crowded + 1]).tolist()
         ranks, golds = rank[start:stop].tolist(), gold[start:stop].tolist()
         served = _serve(ranks, golds)

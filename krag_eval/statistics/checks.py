@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
+
 from krag_eval._utils.checks import check_number
 from krag_eval._utils.errors import needing
 
@@ -13,7 +16,8 @@ def need_scipy(needed_by: str) -> None:
         MissingDependencyError: scipy is not installed.
     """
     with needing(needed_by, "scipy", "stats"):
-        import scipy  # noqa: F401 - only whether it is there
+        if "scipy" not in sys.modules and importlib.util.find_spec("scipy") is None:  # importing it takes a while
+            import scipy  # noqa: F401 - raises the error
 
 
 def check_confidence(value: object, name: str = "confidence") -> float:
