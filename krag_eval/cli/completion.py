@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import click
-from click.shell_completion import get_completion_class
 
 from krag_eval._utils.errors import InvalidInputError
 
@@ -65,12 +65,18 @@ def _install(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 
 
 def _script(ctx: click.Context, shell: str) -> str:
-    found = get_completion_class(shell)
+    found = _class_of(shell)
     if found is None:
         raise InvalidInputError(
             f"The shell {shell!r:.40} is not known. Start this in bash, zsh or fish, or name one in SHELL."
         )
-    return found(ctx.command, {}, "krag-eval", "_KRAG_EVAL_COMPLETE").source()
+    return str(found(ctx.command, {}, "krag-eval", "_KRAG_EVAL_COMPLETE").source())
+
+
+def _class_of(shell: str) -> Any:
+    from click.shell_completion import get_completion_class  # only these options need it
+
+    return get_completion_class(shell)
 
 
 def _shell() -> str:
@@ -78,4 +84,4 @@ def _shell() -> str:
     parent = Path(f"/proc/{os.getppid()}/comm")
     name = parent.read_text(encoding="utf-8", errors="replace").strip().lstrip("-") if parent.is_file() else ""
     name = _NAMES.get(name, name)
-    return name if get_completion_class(name) is not None else Path(os.environ.get("SHELL", "")).name
+    return name if _class_of(name) is not None else Path(os.environ.get("SHELL", "")).name

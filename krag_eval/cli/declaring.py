@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import functools
+import gc
 import inspect
 import operator
 import re
@@ -114,6 +115,8 @@ def command_of(name: str, function: Callable[..., None]) -> Command:
         given |= {one: list(given[one]) or None for one in several}
         for one, group in groups.items():
             given[one] = group(**{field.name: given.pop(field.name) for field in dataclasses.fields(group)})
+        gc.freeze()  # `__main__` switched it off for the imports, all of which stay
+        gc.enable()
         with dashes(function.__name__, given):
             function(**given)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 
 from krag_eval._utils.checks import check_number
 from krag_eval._utils.errors import needing
@@ -16,7 +15,7 @@ def need_scipy(needed_by: str) -> None:
         MissingDependencyError: scipy is not installed.
     """
     with needing(needed_by, "scipy", "stats"):
-        if "scipy" not in sys.modules and importlib.util.find_spec("scipy") is None:  # importing it takes a while
+        if importlib.util.find_spec("scipy") is None:  # importing it takes a while
             import scipy  # noqa: F401 - raises the error
 
 
