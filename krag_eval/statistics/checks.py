@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 from krag_eval._utils.checks import check_number
 from krag_eval._utils.errors import needing
 
@@ -15,8 +13,7 @@ def need_scipy(needed_by: str) -> None:
         MissingDependencyError: scipy is not installed.
     """
     with needing(needed_by, "scipy", "stats"):
-        if importlib.util.find_spec("scipy") is None:  # importing it takes a while
-            import scipy  # noqa: F401 - raises the error
+        import scipy  # noqa: F401 - only whether it is there
 
 
 def check_confidence(value: object, name: str = "confidence") -> float:

@@ -155,12 +155,10 @@ class ValueDistribution:
 
 
 def _is_kept(table: FrequencyTable) -> bool:
-    n = table.n
-    if n <= MOST_DRAWN:
-        return True
     from krag_eval.statistics.bootstrap import SPARSE
 
-    return n - table.n_commonest < SPARSE
+    n = table.n
+    return n <= MOST_DRAWN or n - table.n_commonest < SPARSE
 
 
 def _read_values(record: object) -> FrequencyTable:
