@@ -648,6 +648,17 @@ slices-none-worse-sentence = 没有切片确定变差。
 slice-worse = 确定变差：{ $field } = { $value }（{ $queries }）：{ $key } { VALUE($difference) }（{ VALUE($low) } 至 { VALUE($high) }）
 slice-worse-sentence = 确定变差：{ $field } = { $value }（{ $queries }）：{ $key } { VALUE($difference) }（{ VALUE($low) } 至 { VALUE($high) }）。
 
+# A session of searches, and labels
+
+n-document = { $n } 个文档
+listed = { $before }，{ $after }
+brought-new = 新增 { $n } 个
+brought-nothing = 没有新增
+brought-gold = 又满足 { $n } 个标准答案
+brought-all = 证据已齐全
+labels-of-spans = 标准答案以文档中的位置给出，而标注针对整个文档
+labels-without-ids = 问题没有 ID；请用评测集生成报告
+
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js
 
 folder-about = 本文件夹及其子文件夹中的报告和运行，最新的在前。
