@@ -18,8 +18,6 @@ from krag_eval._utils.plugins import REPORTS, load
 from krag_eval._utils.serialization import Tabular, data_frame, json_text, plain_fields
 from krag_eval.documents.readers import IdKey
 from krag_eval.evaluation.detail import Detail, describe_misses, largest_cut_off
-from krag_eval.evaluation.explanation import Explanation, explain, search_outcomes
-from krag_eval.matching.nearest import Nearest
 from krag_eval.metrics import ALL_METRICS
 from krag_eval.metrics.aggregation import NoAnswerState, Tally
 from krag_eval.metrics.cut_offs import check_ranks
@@ -31,9 +29,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from krag_eval.evaluation.explanation import Explanation
     from krag_eval.evaluation.groups import GroupedResults
     from krag_eval.evaluation.leaks import LeakReview
     from krag_eval.evaluation.misses import QueryReview
+    from krag_eval.matching.nearest import Nearest
     from krag_eval.metrics.aggregation import Distributions
 
 
@@ -168,6 +168,8 @@ class EvaluationResult(Tabular, ComparedByFields):
         kept = self._kept("explain")
         name = kept.queries if kept.queries is not None else kept.query_ids
         query = name[index] if name is not None else None
+        from krag_eval.evaluation.explanation import explain, search_outcomes  # only one who asks why needs it
+
         searches = () if kept.sessions is None else search_outcomes(kept.sessions, k)[index]
         return explain(kept.batch, kept.matches, kept.judged, index, query, k, nearest, searches, kept.leaks)
 
@@ -290,6 +292,7 @@ class EvaluationResult(Tabular, ComparedByFields):
         title: str | None = None,
         evalset: object = None,
         force: bool = False,
+        language: str | None = None,
     ) -> Path:
         """Write a report: tables, pictures, causes of misses, and a browser of the queries. Needs extra `report`.
 
@@ -299,6 +302,7 @@ class EvaluationResult(Tabular, ComparedByFields):
             title: The title; by default it says how many queries were scored.
             evalset: The evaluation set, for slices by type and for answers.
             force: Replace a file that is there.
+            language: `"en"`, `"ko"`, `"ru"` or `"zh"`; by default a page is in the language of the reader's browser.
 
         Returns:
             The path.
@@ -308,7 +312,8 @@ class EvaluationResult(Tabular, ComparedByFields):
             MissingDependencyError: A package is not installed.
         """
         write: Callable[..., Path] = load(REPORTS, "file")
-        return write(path, evalset, {"result": self}, title=title, format=format, force=force)
+        options = {"title": title, "format": format, "force": force, "language": language}
+        return write(path, evalset, {"result": self}, **options)
 
     def cells(self) -> dict[str, list[str]]:
         """Return the formatted values of each metric, one per cut-off, empty where it was not scored."""

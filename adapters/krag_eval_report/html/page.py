@@ -43,7 +43,6 @@ from krag_eval.toolkit import (
     is_lower_better,
     needing,
     one_line,
-    overview_of,
     read_leniently,
     repeats_of,
     search_outcomes,
@@ -52,9 +51,10 @@ from krag_eval.toolkit import (
     with_documents,
 )
 from krag_eval_report.html.cut_offs import CAUSE_NUMBERS, cut_off_columns
+from krag_eval_report.html.first_screen import first_screen
+from krag_eval_report.html.matrices import matrix_of
 from krag_eval_report.html.rows import rows_of
-from krag_eval_report.html.saying import Saying
-from krag_eval_report.html.shell import shell_of
+from krag_eval_report.html.saying import Saying, as_json, message
 from krag_eval_report.html.texts import json_in_script, printable
 from krag_eval_report.languages import language_of, languages
 from krag_eval_report.plots import figures_of
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 SCRIPTS = (
     *("dom", "parts", "data", "say", "words", "filters", "metrics", "search", "marks", "row", "list", "chips"),
     *("documents", "outcomes", "strips", "labels", "query", "focus", "means", "export", "controls", "keys"),
-    *("address", "language", "main"),
+    *("address", "language", "board", "main"),
 )
 STYLES = ("tokens", "report", "shell", "overview", "filters", "list", "question", "documents", "labels", "means")
 _FOLDER = resources.files(__package__) / "templates"
@@ -97,8 +97,8 @@ def html_parts(report: Report, language: str | None = None) -> Iterator[str]:
     script, style = script_and_style()
     yield from template.generate(
         report=report,
-        overview=overview_of(report),
-        shell=shell_of(report),
+        **first_screen(report),
+        matrices=[matrix_of(report, system) for system in report.systems],
         sections=sections_below(report),
         figures=figures_of(report),
         data=((name, json_in_script(part)) for name, part in data),
@@ -160,19 +160,20 @@ def _in_one_scope(*names: str) -> str:
     return f'(() => {{\n"use strict";\n{parts}}})();\n'
 
 
-def label_page(name: str, url: str, host: str) -> tuple[str, str]:
+def label_page(name: str, url: str, host: str, language: str | None = None) -> tuple[str, str]:
     """Return the page on which a queue is labelled, and its Content-Security-Policy.
 
     Args:
         name: What the queue is called.
         url: Where the page sends its keys, as a path.
         host: Where that is.
+        language: The code of its language; English by default.
     """
     script = _in_one_scope("dom", "say", "label")
     style = "\n".join(read_template(f"{name}.css") for name in ("tokens", "report", "label"))
     its_policy = f"{policy(script, style)}; connect-src http://{host}{url}"
     data = json_in_script({"url": url})
-    page = template_of("label.html.j2").render(
+    page = template_of("label.html.j2", language).render(
         name=name,
         script=script,
         style=style,
@@ -245,7 +246,7 @@ class Details:
             "documents": self._documents.columns,
             "metadata": self._documents.metadata.values(),
             "methods": self._methods.values(),
-            "similarities": self._similarities.values(),
+            "similarities": [as_json(text) for text in self._similarities.values()],
             "scores": self._scores.values(),
             "answers": self._answers,
             "gold": {"start": self._starts, **self._gold},
@@ -480,9 +481,9 @@ def _labels(report: Report) -> dict[str, Any]:
     settings, ids = detail.batch.settings, detail.query_ids
     why = None
     if settings.uses_spans:
-        why = "gold is given as places in documents here, and labels name whole documents"
+        why = as_json(message("labels-of-spans"))
     elif ids is None:
-        why = "the queries have no ids here; build the report from an evaluation set"
+        why = as_json(message("labels-without-ids"))
     known = json.dumps([ids and [*ids], detail.queries and [*detail.queries]], default=str)
     fingerprint = report.evalset.fingerprint if report.evalset else hashlib.sha256(known.encode()).hexdigest()[:16]
     at_documents = "level:document" in result.signature.split("|")
@@ -515,7 +516,7 @@ def _overview(report: Report, details: Details) -> dict[str, Any]:
             if all(key in system.detail.values for system in report.systems)
         ],
         "shown": _shown_first(keys, report),
-        "causes": [{"key": key, "text": text} for key, text in CAUSES.items()],
+        "causes": [{"key": key, "text": as_json(text)} for key, text in CAUSES.items()],
         "k": report.systems[0].diagnosis.k,
         "missed": details.missed,
         "errors": [sorted(system.result.errors) for system in report.systems],

@@ -13,7 +13,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import check_count, check_number, one_of
-from krag_eval._utils.errors import Argument, InvalidInputError, refuse, warn
+from krag_eval._utils.errors import Argument, InvalidInputError, need_installed, refuse, warn
 from krag_eval._utils.suggestions import check_names
 from krag_eval.analysis.comparison.result import Comparison
 from krag_eval.analysis.comparison.rows import ComparisonRow, Transition
@@ -41,7 +41,7 @@ from krag_eval.metrics.aggregation import MeanState
 from krag_eval.metrics.alpha_ndcg import has_own_ideal, refuse_own_ideal
 from krag_eval.metrics.names import DefaultCutOffs, as_key, is_lower_better
 from krag_eval.statistics.bootstrap import bounds_of, mean_intervals
-from krag_eval.statistics.checks import check_confidence, need_scipy
+from krag_eval.statistics.checks import check_confidence
 from krag_eval.statistics.clusters import cluster_intervals, cluster_means, cluster_sums
 from krag_eval.statistics.significance import (
     RunVariance,
@@ -166,7 +166,7 @@ def compare(
     'better'
     """
     check_names(settings, ScoringSettings.__annotations__)
-    need_scipy("compare")
+    need_installed("compare", "scipy", "stats")
     evalset, systems = results_alone(evalset, systems)
     first_runs, repeats = split_repeated(systems)
     given, first = check_systems(first_runs, None if baseline == FIRST else baseline)
@@ -217,7 +217,8 @@ def compare(
     if baseline is None:
         pairs = _all_pairs([against, *others], chosen, everything, options, labels)
         rows = tuple(row for row in pairs if row.baseline == first)
-    diagnoses = {system.name: diagnose(system.result, doc_key=doc_key) for system in (against, *others)}
+    rank = _rank_of(chosen)
+    diagnoses = {system.name: diagnose(system.result, rank, doc_key=doc_key) for system in (against, *others)}
     return Comparison(
         signature=against.result.signature,
         baseline=first,
@@ -271,6 +272,12 @@ def _choose_keys(shared: Sequence[str], keys: Sequence[str] | None) -> list[str]
     if isinstance(keys, str) or not keys:
         refuse("keys", "a list of values such as 'recall@10'", keys)
     return list(dict.fromkeys(one_of("keys", key if key in shared else as_key(key), shared) for key in keys))
+
+
+def _rank_of(keys: Sequence[str]) -> int | None:
+    """Return the largest rank at which something is compared; None where a key is for all ranks or a token budget."""
+    ranks = [key.partition("@")[2] for key in keys]
+    return max(map(int, ranks)) if all(map(str.isdecimal, ranks)) else None
 
 
 def _transitions(

@@ -81,6 +81,8 @@ def test_an_error_of_many_lines_leaves_room_for_the_documents(page: Page, tmp_pa
 
 def test_an_id_has_as_much_room_as_it_needs_where_there_is_any(page: Page, tmp_path: Path) -> None:
     queries = [f"6548850-0-{i}-56e77ceebb" for i in range(3)]
-    page.goto(write_page(tmp_path, from_lists([["a"]] * 3, [["a"]] * 3, query_ids=queries, queries=["?"] * 3)) + "#queries")
+    page.goto(
+        write_page(tmp_path, from_lists([["a"]] * 3, [["a"]] * 3, query_ids=queries, queries=["?"] * 3)) + "#queries"
+    )
     assert page.evaluate(IS_CUT) is False
     assert page.locator("#krag-row-0 bdi").first.get_attribute("title") == queries[0]

@@ -153,7 +153,7 @@ def test_a_miss_says_its_cause_and_shows_the_nearest_text(page: Page, tmp_path: 
     gold, near = "the parcel arrives within two working days", "the parcel arrives within seven working days"
     report = from_lists([[gold], ["b"]], [["nothing", near], ["c"]], match_method="text", k=5)
     page.goto(write_page(tmp_path, report) + "#n=1")
-    assert lines(card(page, "Gold", 1)) == ["✕ a retrieved text is similar, but under the threshold"]
+    assert lines(card(page, "Gold", 1)) == ["✕ a retrieved text is similar, but does not match it"]
     nearest = card(page, "Gold", 1).locator(".nearest")
     assert " ".join(nearest.locator("summary").inner_text().split()) == "Nearest text: rank 2 similarity 0.857"
     assert nearest.locator(".text").inner_text() == near

@@ -156,7 +156,13 @@ def pairs_of_colours() -> Iterator[tuple[str, str, int]]:
     for text in ("text", "text-2", "text-3", "accent", "bad"):
         for ground in ("page", "surface", "sunken", "hover", "accent-soft", "bad-soft"):
             yield from ((text, ground, theme) for theme in (0, 1))
-    for text, ground in (("text", "mark"), ("text-2", "mark"), ("text", "held"), ("text", "missed"), ("on-accent", "accent")):
+    for text, ground in (
+        ("text", "mark"),
+        ("text-2", "mark"),
+        ("text", "held"),
+        ("text", "missed"),
+        ("on-accent", "accent"),
+    ):
         yield from ((text, ground, theme) for theme in (0, 1))
 
 

@@ -39,6 +39,7 @@ function startNotices() {
 }
 
 startTheme();
+startBoard();
 startLanguage();
 startNotices();
 byId("browser").hidden = false;
