@@ -257,6 +257,7 @@ from .report.records import GivenAnswer as GivenAnswer
 from .report.records import Report as Report
 from .report.records import ReportedSystem as ReportedSystem
 from .report.sections import sections_below as sections_below
+from .report.sections import sections_of as sections_of
 from .report.sections.overview import apart_from_best as apart_from_best
 from .report.sections.overview import decided_slices as decided_slices
 from .report.sections.overview import main_key as main_key
@@ -267,6 +268,7 @@ from .report.sections.overview import ranked_systems as ranked_systems
 from .report.sections.overview import subject_of as subject_of
 from .report.sections.slices import name_of as name_of
 from .report.writers import check_target as check_target
+from .report.writers import markdown_of as markdown_of
 from .retrievers.asking import CallSettings as CallSettings
 from .retrievers.calling import wrong_parameters as wrong_parameters
 from .retrievers.live.alerts import Alert as Alert

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +88,12 @@ class Language:
         text = _GROUPED.sub(lambda found: found[0].replace(",", "\0"), text)
         return _POINT.sub(lambda _: self._point, text).replace("\0", self._comma)
 
+    def time(self, moment: datetime) -> str:
+        """Return a day and a time as the language writes them."""
+        from babel.dates import format_date, format_time
+
+        return f"{format_date(moment, locale=self.code)} {format_time(moment, 'HH:mm', locale=self.code)}"
+
     def _filled(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return what fills a message. Of an argument `of` that is a message itself, `$of-n` is its argument `n`."""
         filled: dict[str, Any] = {}
@@ -127,6 +134,16 @@ def language_of(code: str | None) -> Language:
         InvalidInputError: There is no such language.
     """
     return languages()[ENGLISH if code is None else one_of("language", code, [*languages()])]
+
+
+def language_asked_for(accepted: str) -> Language:
+    """Return the first language of a browser's header `Accept-Language` that there is; English if there is none.
+
+    >>> language_asked_for("fr-CH, ko-KR;q=0.9, en;q=0.8").code, language_asked_for("").code
+    ('ko', 'en')
+    """
+    wanted = (part.partition(";")[0].strip().partition("-")[0].lower() for part in accepted.split(","))
+    return language_of(next((code for code in wanted if code in languages()), None))
 
 
 def cell_text(cell: Cell, language: Language) -> str:

@@ -53,6 +53,7 @@ from krag_eval.toolkit import (
 from krag_eval_report.html.cut_offs import CAUSE_NUMBERS, cut_off_columns
 from krag_eval_report.html.first_screen import first_screen
 from krag_eval_report.html.matrices import matrix_of
+from krag_eval_report.html.rows import rows_of
 from krag_eval_report.html.saying import Saying
 from krag_eval_report.html.texts import json_in_script, printable
 from krag_eval_report.languages import language_of, languages
@@ -66,10 +67,11 @@ if TYPE_CHECKING:
 
 # Each joined to one, in this order.
 SCRIPTS = (
-    *("dom", "parts", "data", "say", "words", "filters", "metrics", "list", "documents"),
-    *("outcomes", "labels", "query", "means", "controls", "keys", "address", "language", "board", "main"),
+    *("dom", "parts", "data", "say", "words", "filters", "metrics", "search", "marks", "row", "list", "chips"),
+    *("documents", "outcomes", "strips", "labels", "query", "focus", "means", "export", "controls", "keys"),
+    *("address", "language", "board", "main"),
 )
-STYLES = ("tokens", "report", "shell", "overview", "list", "query", "labels", "means")
+STYLES = ("tokens", "report", "shell", "overview", "filters", "list", "question", "documents", "labels", "means")
 _FOLDER = resources.files(__package__) / "templates"
 
 
@@ -158,19 +160,20 @@ def _in_one_scope(*names: str) -> str:
     return f'(() => {{\n"use strict";\n{parts}}})();\n'
 
 
-def label_page(name: str, url: str, host: str) -> tuple[str, str]:
+def label_page(name: str, url: str, host: str, language: str | None = None) -> tuple[str, str]:
     """Return the page on which a queue is labelled, and its Content-Security-Policy.
 
     Args:
         name: What the queue is called.
         url: Where the page sends its keys, as a path.
         host: Where that is.
+        language: The code of its language; English by default.
     """
     script = _in_one_scope("dom", "say", "label")
     style = "\n".join(read_template(f"{name}.css") for name in ("tokens", "report", "label"))
     its_policy = f"{policy(script, style)}; connect-src http://{host}{url}"
     data = json_in_script({"url": url})
-    page = template_of("label.html.j2").render(
+    page = template_of("label.html.j2", language).render(
         name=name,
         script=script,
         style=style,
@@ -215,10 +218,12 @@ class Details:
     Attributes:
         missed: For each system and query the causes of its misses, as bits in the order of `CAUSES`; the bit after
             them says that a gold document was found.
+        leaking: For each system the queries for which it retrieved a forbidden document.
     """
 
     def __init__(self, report: Report, texts: Texts) -> None:
         self.missed: list[list[int]] = []
+        self.leaking: list[list[int]] = []
         self._documents = Documents(texts)
         self._funnels = {funnel.name: funnel for funnel in report.funnels}
         self._methods: Numbered[str] = Numbered()
@@ -245,8 +250,11 @@ class Details:
             "scores": self._scores.values(),
             "answers": self._answers,
             "gold": {"start": self._starts, **self._gold},
-            "systems": self._systems,
         }
+
+    def systems(self) -> list[dict[str, Any]]:
+        """Return the columns of each system; a page reads those of one when it needs them."""
+        return self._systems
 
     @property
     def lacking(self) -> tuple[str, ...]:
@@ -285,6 +293,8 @@ class Details:
             numbers = numbered.numbers(_woven(of_gold, of_matches, gold_starts, match_starts))
             outcomes[name], matched[name] = _apart(numbers, gold_starts, match_starts)
         ranks: dict[str, Any] = {"document": documents, "score": self._score_numbers(side), **_earned(detail)}
+        forbidden = np.array([*ranks.get("forbidden", ())], dtype=np.int64)
+        self.leaking.append(np.unique(side.query_of(forbidden)).tolist())
         if settings.uses_spans:
             parts = [shared_parts(detail.judged, batch, index, system.diagnosis.k) for index in range(len(batch))]
             held, evidence = ([one for of_query in parts for one in of_query[of_side]] for of_side in (0, 1))
@@ -378,7 +388,8 @@ def _fates(funnel: Funnel, gold_starts: Sequence[int]) -> dict[str, list[Any]]:
     fate = [NONE] * gold_starts[-1]
     for query, gold, name in zip(funnel.places.tolist(), funnel.golds.tolist(), funnel.fates, strict=True):
         fate[gold_starts[query] + gold] = numbered.number(name)
-    return {"fate": fate, "fates": numbered.values()}
+    stages = [{"name": stage.name, "inputs": list(stage.inputs)} for stage in funnel.stages]
+    return {"fate": fate, "fates": numbered.values(), "stages": stages}
 
 
 def _best_ranks(detail: Detail, ranks: IntArray) -> list[int]:
@@ -443,14 +454,19 @@ _COMPARED = ("recall", "ndcg", "hit_rate", "mrr", "session_recall")
 def payload(report: Report) -> Iterator[tuple[str, Any]]:
     """Yield the parts of the data, each with its name, ready for JSON.
 
-    `overview` has columns with one value per query, `details` the gold and retrieved documents of all queries as
-    document numbers, and `texts-0` and so on the texts.
+    `overview` has columns with one value per query, `details` the gold documents of all queries as document numbers,
+    `system-0` and so on what each system retrieved, `rows` the questions as an evaluation set has them, and `texts-0`
+    and so on the texts.
     """
     texts = Texts()
     details = Details(report, texts)
+    rows = rows_of(report, texts, functools.cache(default_redactor()))
     yield "overview", _overview(report, details)
     yield "cut-offs", cut_off_columns(report)
     yield "details", details.columns()
+    for number, system in enumerate(details.systems()):
+        yield f"system-{number}", system
+    yield "rows", rows
     starts = [0]
     for number, block in enumerate(texts.blocks()):
         yield f"texts-{number}", block
@@ -504,6 +520,7 @@ def _overview(report: Report, details: Details) -> dict[str, Any]:
         "k": report.systems[0].diagnosis.k,
         "missed": details.missed,
         "errors": [sorted(system.result.errors) for system in report.systems],
+        "leaking": details.leaking,
         "slices": _slices(report),
         "lacking": details.lacking,
     }
@@ -589,7 +606,7 @@ class Numbered(Generic[Value]):
 class Texts(Numbered[str]):
     """Numbered texts, stored in blocks: a page needs few of them at a time."""
 
-    def blocks(self, size: int = 1_000_000) -> Iterator[list[str]]:
+    def blocks(self, size: int = 100_000) -> Iterator[list[str]]:
         """Yield the texts in order, in blocks of about `size` characters."""
         block: list[str] = []
         length = 0

@@ -6,6 +6,7 @@ with the signs of another language is `data-l10n-figure`; say.js reads them.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from krag_eval.toolkit import Cell, Said
@@ -34,6 +35,7 @@ class Saying:
             "show": self.show,
             "show_cell": self.cell,
             "attributes": self.attributes,
+            "time": self.time,
             "told": self.language.text,
             "language": self.language,
         }
@@ -59,6 +61,10 @@ class Saying:
         if not is_figure(cell) or not any(sign in cell.text for sign in ".,"):
             return self.show(cell.text)
         return _element("bdi", f' data-l10n-figure="{_escaped(cell.text)}"', cell_text(cell, self.language))
+
+    def time(self, moment: datetime) -> Markup:
+        """Return a time as the language writes it."""
+        return _element("time", f' datetime="{moment:%Y-%m-%dT%H:%M%z}"', self.language.time(moment))
 
     def attributes(self, **texts: str | None) -> Markup:
         """Return attributes: `attributes(aria_label=message("close"), title=cell.help)`; those of None are left out."""

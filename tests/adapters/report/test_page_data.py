@@ -31,7 +31,7 @@ def test_each_text_stands_in_the_data_once() -> None:
     data = data_of(page)
     texts = texts_of(data)
     assert len(texts) == len(set(texts))
-    assert set(texts) == {*TEXTS.values(), "Самовывоз бесплатный.", "Nobody answers.", "이틀 걸립니다."}
+    assert {*TEXTS.values(), "Самовывоз бесплатный.", "Nobody answers.", "이틀 걸립니다."} <= set(texts)
     for text in TEXTS.values():
         assert page.count(text) == 1, text
 
@@ -39,7 +39,7 @@ def test_each_text_stands_in_the_data_once() -> None:
 def test_ids_without_texts_are_in_the_data() -> None:
     data = data_of(page_of(build_report({"ids": evaluate_ids([["a", "b"]], [["b", "c"]], k=5)})))
     details = data["details"]
-    ranks, gold = details["systems"][0]["ranks"]["document"], details["gold"]["document"]
+    ranks, gold = data["system-0"]["ranks"]["document"], details["gold"]["document"]
     assert texts_of(data) == []
     assert [gold[0] != gold[1], gold[1] == ranks[0], ranks[1] not in gold] == [True] * 3
     assert sorted(details["ids"]) == ["a", "b", "c"]
@@ -78,7 +78,7 @@ def test_what_became_of_a_query_is_what_its_explanation_says() -> None:
     texts = texts_of(data)
     for number, system in enumerate(report.systems):
         explanation = system.result.explain(query)
-        ranks, gold = details["systems"][number]["ranks"], details["systems"][number]["gold"]
+        ranks, gold = data[f"system-{number}"]["ranks"], data[f"system-{number}"]["gold"]
         start, stop = ranks["start"][query : query + 2]
         documents = [details["documents"]["text"][d] for d in ranks["document"][start:stop]]
         assert [texts[text] for text in documents] == [rank.document.text for rank in explanation.ranks]

@@ -28,11 +28,13 @@ function startTheme() {
   byId("theme").hidden = false;
 }
 
+const LACKING = { gold: "texts-missing-gold", retrieved: "texts-missing-retrieved" };
+
 function startNotices() {
-  const sides = overview.lacking.map((side) => `${side} documents`).join(" and ");
-  byId("lacking").textContent = `The texts of the ${sides} are missing: only their ids are known.`;
-  byId("lacking").hidden = !sides;
-  byId("undefined").textContent = "No query has gold documents, so no metric is defined.";
+  const { lacking } = overview;
+  if (lacking.length) put(byId("lacking"), lacking.length > 1 ? "texts-missing-all" : LACKING[lacking[0]]);
+  byId("lacking").hidden = !lacking.length;
+  put(byId("undefined"), "no-metric-defined");
   byId("undefined").hidden = overview.nGold.some((n) => n > 0);
 }
 
@@ -42,9 +44,11 @@ startLanguage();
 startNotices();
 byId("browser").hidden = false;
 startMeans();
+startLabels();
 startControls();
 startList();
-startLabels();
 startQuery();
+startExport();
 startKeys();
 startAddress();
+readAhead();
