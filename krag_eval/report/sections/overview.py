@@ -117,7 +117,8 @@ def _verdict(report: Report) -> Iterator[Cell]:
     reason = no_value_reason(subject.result)
     ranked = ranked_systems(report)
     if reason is not None:
-        yield text_cell(reason, "bad")
+        yield text_cell(said("verdict-undefined", "No value is defined"), "bad")
+        yield text_cell(reason)
     elif len(report.systems) > 1 and not ranked:
         yield text_cell(said("verdict-none-ranked", "No run can be used: each of them leaks"), "bad")
     elif len(ranked) > 2 or (len(ranked) == 2 and not rows):
@@ -362,7 +363,10 @@ def _alarms(report: Report) -> Iterator[Alarm]:
         if _knows_questions(system):
             english = "Do not use the scores of {name}: the questions stand in its index"
             title = said("alarm-questions", english, name=system.name)
-            english = "For {n} of {of} queries with gold documents the document at rank 1 is the question itself, word for word."
+            english = (
+                "For {n} of {of} queries with gold documents the document at rank 1 is the question itself, "
+                "word for word."
+            )
             text = [
                 said("alarm-questions-evidence", english, n=len(known), of=int(system.detail.judged.is_defined.sum()))
             ]

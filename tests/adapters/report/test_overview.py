@@ -233,7 +233,8 @@ def test_a_gate_stands_first() -> None:
 
 def test_without_gold_the_verdict_says_why_there_is_no_value() -> None:
     said = overview_of(build_report({"only": evaluate_ids([[], []], [["a"], []], k=1)}))
-    assert said.verdict.text.startswith("No query has a gold document")
+    assert said.verdict.text == "No value is defined"
+    assert said.support[0].text.startswith("No query has a gold document")
     assert said.facts == ()
 
 
