@@ -659,6 +659,8 @@ brought-all = 근거가 모두 갖춰짐
 labels-of-spans = 정답이 문서 안의 위치로 지정되어 있는데 라벨은 문서 전체를 가리킵니다
 labels-without-ids = 질문에 ID가 없습니다. 평가 세트로 리포트를 만드세요
 
+overview-title = 요약
+
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js
 
 folder-about = 이 폴더와 하위 폴더의 리포트와 실행입니다. 최신순입니다.

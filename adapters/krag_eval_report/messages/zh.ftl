@@ -659,6 +659,8 @@ brought-all = 证据已齐全
 labels-of-spans = 标准答案以文档中的位置给出，而标注针对整个文档
 labels-without-ids = 问题没有 ID；请用评测集生成报告
 
+overview-title = 概览
+
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js
 
 folder-about = 本文件夹及其子文件夹中的报告和运行，最新的在前。
