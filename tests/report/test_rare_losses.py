@@ -10,7 +10,7 @@ import pytest
 
 from krag_eval import EvalSet, Run, RunRow
 from krag_eval.report import build_report
-from krag_eval.report.sections import overview_section
+from krag_eval.report.sections.overview import overview_section
 
 N_REPORTS, N_SLICES, N_PER_SLICE = 100, 12, 25
 LOSS = re.compile(r"\b(worse|lost most|worst|below the mean)\b", re.IGNORECASE)
@@ -45,4 +45,3 @@ def test_of_a_hundred_reports_of_equal_systems_at_most_five_name_a_loss(n_runs: 
         if found := LOSS.search(said):
             named.append(found[0])
     assert len(named) <= 5, named
-    print(f"{len(named)} of {N_REPORTS} reports with {n_runs} runs name a loss: {named}")

@@ -10,6 +10,8 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -48,8 +50,7 @@ class Source:
             yield from (text or "" for text in system.detail.queries or ())
             if system.run is not None:
                 yield from map(str, {**system.run.recorded, **system.run.parameters})
-            for error in system.result.errors.values():
-                yield error
+            yield from system.result.errors.values()
         for part in self.report.slices:
             yield from (str(part.field), str(part.value))
         yield from self.report.notes
@@ -91,7 +92,7 @@ class Source:
         return sum(n for one, n in causes.items() if one not in ("found", "not_cited"))
 
     def changed(self, name: str, *, found: bool) -> tuple[int, int]:
-        """Gold documents that one run finds within the rank of the verdict and the baseline misses, or the other way."""
+        """Gold documents that one run finds and the baseline misses at the rank of the verdict, or the other way."""
         baseline, system = self.report.systems[0], self.systems[name]
         k = rank_of(self.report)
         now, before = (within(one, k) for one in (system, baseline))
@@ -207,15 +208,11 @@ def outcomes(source: Source, name: str) -> dict[str, Outcome]:
     return {row.key: row.outcome for row in source.report.comparison.rows if row.system == name}
 
 
-def decided_as(source: Source, a: dict[str, Any], outcome: Outcome | None, other: Outcome | None = None) -> bool:
+def decided_as(source: Source, a: dict[str, Any], *expected: Outcome) -> bool:
+    """Whether the two runs are compared, and exactly these of better and worse are decided in any metric."""
     assert source.report.comparison is not None
-    found = set(outcomes(source, named(source, a["a"])).values())
-    assert source.report.comparison.baseline == named(source, a["b"])
-    if outcome is None:
-        return found.isdisjoint({Outcome.BETTER, Outcome.WORSE})
-    return outcome in found and (
-        other is None or (other in found) == (other is Outcome.WORSE and outcome is Outcome.BETTER)
-    )
+    found = set(outcomes(source, named(source, a["a"])).values()) & {Outcome.BETTER, Outcome.WORSE}
+    return source.report.comparison.baseline == named(source, a["b"]) and found == set(expected)
 
 
 def is_best(source: Source, a: dict[str, Any], best: Callable[..., float]) -> bool:
@@ -225,10 +222,12 @@ def is_best(source: Source, a: dict[str, Any], best: Callable[..., float]) -> bo
         for one in source.systems
         if not source.systems[one].detail.leaks or not source.systems[one].result.leaks().n_leaking
     ]
-    return (
-        three(source.mean(name, key)) == a["value"] and source.mean(name, key) >= best(values) - 1e-12
-        if best is max
-        else source.mean(name, key) <= best(values) + 1e-12
+    return three(source.mean(name, key)) == a["value"] and bool(abs(source.mean(name, key) - best(values)) < 1e-12)
+
+
+def keys_are(source: Source, a: dict[str, Any], outcome: Outcome) -> bool:
+    return any(
+        all(outcomes(source, name).get(key) is outcome for key in a["keys"].split(", ")) for name in source.systems
     )
 
 
@@ -313,10 +312,10 @@ def questions_in_index(source: Source, a: dict[str, Any]) -> bool:
     def count(system: ReportedSystem) -> int:
         side = system.detail.batch.predicted
         starts, queries = side.offsets.tolist(), system.detail.queries or []
-        firsts = [side.texts[start] if end > start else None for start, end in zip(starts, starts[1:], strict=False)]
+        firsts = [side.texts[start] if end > start else None for start, end in pairwise(starts)]
         pairs = zip(queries, firsts, system.detail.judged.n_gold.tolist(), strict=True)
         return sum(
-            bool(q and t and n) and " ".join(q.split()).casefold() == " ".join(t.split()).casefold()
+            bool(q and t and n) and " ".join(str(q).split()).casefold() == " ".join(str(t).split()).casefold()
             for q, t, n in pairs
         )
 
@@ -356,15 +355,16 @@ MESSAGES: dict[str, Callable[[Source, dict[str, Any]], bool]] = {
         [a["gold"] - a["n"], a["gold"], a["k"]]
         == [s.misses(named(s, a["a"])), len(s.systems[named(s, a["a"])].diagnosis.causes), rank_of(s.report)]
     ),
-    "verdict-better": lambda s, a: (
-        decided_as(s, a, Outcome.BETTER, Outcome.WORSE) is False
-        or Outcome.WORSE not in outcomes(s, named(s, a["a"])).values()
-    ),
+    "verdict-better": lambda s, a: decided_as(s, a, Outcome.BETTER),
     "verdict-worse": lambda s, a: decided_as(s, a, Outcome.WORSE),
-    "verdict-better-in": lambda s, a: outcomes(s, named(s, a["a"]))[a["key"]] is Outcome.BETTER,
-    "verdict-worse-in": lambda s, a: outcomes(s, named(s, a["a"]))[a["key"]] is Outcome.WORSE,
-    "verdict-both": lambda s, a: {Outcome.BETTER, Outcome.WORSE} <= set(outcomes(s, named(s, a["a"])).values()),
-    "verdict-open": lambda s, a: decided_as(s, a, None),
+    "verdict-better-in": lambda s, a: (
+        decided_as(s, a, Outcome.BETTER) and outcomes(s, named(s, a["a"]))[a["key"]] is Outcome.BETTER
+    ),
+    "verdict-worse-in": lambda s, a: (
+        decided_as(s, a, Outcome.WORSE) and outcomes(s, named(s, a["a"]))[a["key"]] is Outcome.WORSE
+    ),
+    "verdict-both": lambda s, a: decided_as(s, a, Outcome.BETTER, Outcome.WORSE),
+    "verdict-open": lambda s, a: decided_as(s, a),
     "verdict-same": lambda s, a: Outcome.SAME in outcomes(s, named(s, a["a"])).values(),
     "verdict-equal": lambda s, a: all(
         not won(s, named(s, a["a"]), key, 1) and not won(s, named(s, a["a"]), key, -1)
@@ -389,9 +389,7 @@ MESSAGES: dict[str, Callable[[Source, dict[str, Any]], bool]] = {
     "support-from-to-interval": of_difference,
     "support-latency": lambda s, a: {s.seconds(name, 0.5) for name in s.systems} >= {a["ours"], a["theirs"]},
     **{
-        f"support-{also}{outcome}": lambda s, a, outcome=outcome: any(
-            all(outcomes(s, name).get(key) == outcome for key in a["keys"].split(", ")) for name in s.systems
-        )
+        f"support-{also}{outcome}": partial(keys_are, outcome=outcome)
         for also in ("", "also-")
         for outcome in (Outcome.BETTER, Outcome.WORSE)
     },
@@ -409,6 +407,7 @@ MESSAGES: dict[str, Callable[[Source, dict[str, Any]], bool]] = {
     "alarm-questions": lambda s, a: a["name"] in s.systems,
     "alarm-questions-evidence": questions_in_index,
     "alarm-failed": failed,
+    "board-failed": lambda s, a: any(len(one.result.errors) == a["n"] for one in s.systems.values()),
     "alarm-failed-means": of_failures,
     "alarm-failed-error": lambda s, a: any(len(one.result.errors) == a["of"] >= a["n"] for one in s.systems.values()),
     "alarm-empty": lambda s, a: (

@@ -14,6 +14,7 @@ from krag_eval.toolkit import (
     ComparisonRow,
     Report,
     ReportedSystem,
+    apart_from_best,
     changed,
     door,
     is_lower_better,
@@ -22,7 +23,6 @@ from krag_eval.toolkit import (
     ranked_systems,
     run_alone,
     subject_of,
-    apart_from_best,
     worst_first,
 )
 from krag_eval_report.html.axis import Axis

@@ -13,7 +13,6 @@ from krag_eval.toolkit import (
     ReportedSystem,
     Table,
     format_difference,
-    format_value,
     is_lower_better,
     text_cell,
     value_cell,

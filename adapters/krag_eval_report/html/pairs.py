@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krag_eval.toolkit import ComparisonRow, Report, changed, door, main_key, main_rows
+from krag_eval.toolkit import Comparison, ComparisonRow, Report, changed, door, main_key, main_rows
 from krag_eval_report.html.axis import Axis
 from krag_eval_report.html.board import Band, band_of
 from krag_eval_report.html.figures import Figure, count_figure, mean_figure, signed_figure
@@ -79,8 +79,6 @@ def pair_of(report: Report) -> Pair | None:
     counts = {"won": row.wins, "tied": row.ties, "lost": row.losses}
     ways = {"won": "better", "tied": "same", "lost": "worse"}
     tones = {"won": "good", "tied": None, "lost": "bad"}
-    if row.lower_is_better:
-        ways |= {"won": "better", "lost": "worse"}
     outcomes = [
         count_figure(n, name, row.system, row.key, tone=tones[name], door=changed(row, ways[name]))
         for name, n in counts.items()
@@ -100,17 +98,16 @@ def pair_of(report: Report) -> Pair | None:
         tuple(shares),
         count_figure(row.n, "n_compared", row.system, row.key),
         tuple(_lost(report, row)),
-        _documents(report, row, found=True),
-        _documents(report, row, found=False),
+        _documents(report.comparison, row, found=True),
+        _documents(report.comparison, row, found=False),
         report.comparison.rank,
         tuple(_change(one, axis) for one in rows),
         axis,
     )
 
 
-def _documents(report: Report, row: ComparisonRow, *, found: bool) -> tuple[Figure, Figure]:
-    assert report.comparison is not None
-    n, queries = report.comparison.changed(row.system, found=found)
+def _documents(comparison: Comparison, row: ComparisonRow, *, found: bool) -> tuple[Figure, Figure]:
+    n, queries = comparison.changed(row.system, found=found)
     runs = (row.system, row.baseline) if found else (row.baseline, row.system)
     where = door(found=runs[0], missed=runs[1])
     name = "gained" if found else "dropped"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 from krag_eval.toolkit import CAUSES, Report, ReportedSystem, door, main_key, run_alone, subject_of
 from krag_eval_report.html.figures import Figure, count_figure, mean_figure
@@ -92,7 +93,7 @@ def _count(report: Report, system: ReportedSystem, cause: str, n: int) -> Figure
     return count_figure(n, "cause", system.name, cause, door=door(cause=cause, **_alone(report, system)))
 
 
-def _alone(report: Report, system: ReportedSystem) -> dict[str, str]:
+def _alone(report: Report, system: ReportedSystem) -> dict[str, Any]:
     return run_alone(system.name, len(report.systems))
 
 

@@ -34,7 +34,7 @@ class Score:
 
 
 def scores_of(report: Report) -> tuple[Axis, tuple[Score, ...]] | None:
-    """Return the main metric at each cut-off, and others at its own; None of several runs, and where none is defined."""
+    """Return the main metric at each cut-off, and others at its own; None of several runs, and without any value."""
     key, system = main_key(report), report.systems[0]
     if len(report.systems) > 1 or not key or system.value(key) is None:
         return None

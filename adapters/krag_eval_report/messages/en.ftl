@@ -123,6 +123,7 @@ rank-none = not retrieved
 rank-found = { $rank }
 rank-low = ({ $rank })
 matrices = Metrics by cut-off
+verdict-undefined = No value is defined
 verdict-none-ranked = No run can be used: each of them leaks
 verdict-finds = { $a } finds { $n } of { $gold } gold documents
 verdict-finds-within = { $a } finds { $n } of { $gold } gold documents in the first { $k }

@@ -104,6 +104,7 @@ rank-none = 검색 안 됨
 rank-found = { $rank }
 rank-low = ({ $rank })
 matrices = 컷오프별 지표
+verdict-undefined = 정의된 값이 없음
 verdict-none-ranked = 쓸 수 있는 실행이 없음: 모두 정답이 유출됨
 verdict-finds = { $a }: 정답 문서 { $gold }개 중 { $n }개를 찾음
 verdict-finds-within = { $a }: 상위 { $k }위 안에서 정답 문서 { $gold }개 중 { $n }개를 찾음

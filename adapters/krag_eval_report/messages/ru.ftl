@@ -120,6 +120,7 @@ rank-none = не найден
 rank-found = { $rank }
 rank-low = ({ $rank })
 matrices = Метрики по отсечкам
+verdict-undefined = Ни одно значение не определено
 verdict-none-ranked = Ни один прогон нельзя использовать: во всех утечка
 verdict-finds = { $a }: найдено эталонных документов { $n } из { $gold }
 verdict-finds-within = { $a }: в топ-{ $k } найдено эталонных документов { $n } из { $gold }

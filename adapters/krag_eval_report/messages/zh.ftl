@@ -104,6 +104,7 @@ rank-none = 没有检索到
 rank-found = { $rank }
 rank-low = （{ $rank }）
 matrices = 各截断位置的指标
+verdict-undefined = 没有任何值有定义
 verdict-none-ranked = 没有可用的运行：全部存在泄漏
 verdict-finds = { $a } 找到 { $gold } 个标准答案文档中的 { $n } 个
 verdict-finds-within = { $a } 在前 { $k } 位内找到 { $gold } 个标准答案文档中的 { $n } 个

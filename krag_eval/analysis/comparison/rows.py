@@ -290,7 +290,7 @@ class Compared(ComparedByFields):
         return self.diagnoses[self.baseline].k
 
     def changed(self, system: str, *, found: bool) -> tuple[int, list[str]]:
-        """Return how many gold documents a system finds and the baseline misses, or the other way, and their queries."""
+        """Return how many gold documents a system finds and the baseline misses, or the reverse, and their queries."""
         changes = [t for t in self.transitions if t.system == system and t.before != t.after]
         kept = [t for t in changes if (t.after if found else t.before) == FOUND]
         return sum(t.count for t in kept), list(dict.fromkeys(name for t in kept for name in t.query_ids))

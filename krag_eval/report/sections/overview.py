@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -73,8 +74,8 @@ def subject_of(report: Report) -> ReportedSystem:
 
 
 def ranked_systems(report: Report) -> list[ReportedSystem]:
-    """Return the systems whose scores can be used: not those that show what they must not, or that know the questions."""
-    return [system for system in report.systems if not n_forbidden(system) and not _knows_questions(report, system)]
+    """Return the systems whose scores can be used: those that show nothing forbidden, and do not know the questions."""
+    return [system for system in report.systems if not n_forbidden(system) and not _knows_questions(system)]
 
 
 def main_key(report: Report) -> str:
@@ -116,7 +117,8 @@ def _verdict(report: Report) -> Iterator[Cell]:
     reason = no_value_reason(subject.result)
     ranked = ranked_systems(report)
     if reason is not None:
-        yield text_cell(reason, "bad")
+        yield text_cell(said("verdict-undefined", "No value is defined"), "bad")
+        yield text_cell(reason)
     elif len(report.systems) > 1 and not ranked:
         yield text_cell(said("verdict-none-ranked", "No run can be used: each of them leaks"), "bad")
     elif len(ranked) > 2 or (len(ranked) == 2 and not rows):
@@ -230,7 +232,7 @@ def _difference(row: ComparisonRow) -> Said:
 
 
 def _latencies(report: Report, system: str, baseline: str) -> Iterator[Cell]:
-    times = {one.name: one.run and one.run.latency for one in report.systems}
+    times = {one.name: None if one.run is None else one.run.latency for one in report.systems}
     ours, theirs = times[system], times[baseline]
     if ours is not None and theirs is not None and np.isfinite([ours.p50, theirs.p50]).all():
         english = "Median latency: {ours} ms against {theirs} ms."
@@ -313,7 +315,7 @@ def n_forbidden(system: ReportedSystem) -> int:
     return 0 if system.detail.leaks is None else system.result.leaks().n_leaking
 
 
-def known_questions(report: Report, system: ReportedSystem) -> list[int]:
+def known_questions(system: ReportedSystem) -> list[int]:
     """Return the queries with gold documents whose first document is the question itself, word for word."""
     queries = system.detail.queries
     if queries is None:
@@ -333,10 +335,10 @@ def known_questions(report: Report, system: ReportedSystem) -> list[int]:
     ]
 
 
-def _knows_questions(report: Report, system: ReportedSystem) -> bool:
+def _knows_questions(system: ReportedSystem) -> bool:
     """Return whether that is so of at least half of the queries: an accident is rarer."""
     n = int(system.detail.judged.is_defined.sum())
-    return n > 1 and 2 * len(known_questions(report, system)) >= n
+    return n > 1 and 2 * len(known_questions(system)) >= n
 
 
 def _alarms(report: Report) -> Iterator[Alarm]:
@@ -357,11 +359,14 @@ def _alarms(report: Report) -> Iterator[Alarm]:
                 _forbidden_door(report, alone),
                 leaks.n_leaking,
             )
-        known = known_questions(report, system)
-        if _knows_questions(report, system):
+        known = known_questions(system)
+        if _knows_questions(system):
             english = "Do not use the scores of {name}: the questions stand in its index"
             title = said("alarm-questions", english, name=system.name)
-            english = "For {n} of {of} queries with gold documents the document at rank 1 is the question itself, word for word."
+            english = (
+                "For {n} of {of} queries with gold documents the document at rank 1 is the question itself, "
+                "word for word."
+            )
             text = [
                 said("alarm-questions-evidence", english, n=len(known), of=int(system.detail.judged.is_defined.sum()))
             ]
@@ -371,7 +376,7 @@ def _alarms(report: Report) -> Iterator[Alarm]:
         yield from _failures(report, system)
 
 
-def _forbidden_door(report: Report, alone: dict[str, str]) -> str:
+def _forbidden_door(report: Report, alone: dict[str, Any]) -> str:
     key = next((key for key in report.systems[0].detail.values if key.partition("@")[0] == "leak"), None)
     return door(metric=key, least=None if key is None else "1", **alone)
 
@@ -436,7 +441,7 @@ def _facts(report: Report) -> Iterator[Cell]:
 
 
 def _changes(report: Report, comparison: Comparison) -> Iterator[Cell]:
-    """Yield how many gold documents the subject finds or misses that the baseline does not, at the rank of the verdict."""
+    """Yield how many gold documents the subject alone finds, or misses, at the rank of the verdict."""
     subject = subject_of(report)
     if subject.name == comparison.baseline or not main_rows(report):
         return
@@ -469,7 +474,10 @@ def _slices(report: Report) -> Iterator[Cell]:
         yield Cell(row.difference, text, "bad", changed(row, "worse", (row.field, row.value)))
     for row in low_slices(report)[:_MOST_SLICES]:
         side = "above" if row.lower_is_better else "below"
-        english = f"Surely {side} the mean of {{name}}: {{field}} = {{value}}, {{key}} {{mean}} over {{n}} queries; {{all}} over all."
+        english = (
+            f"Surely {side} the mean of {{name}}: {{field}} = {{value}}, {{key}} {{mean}} over {{n}} queries; "
+            "{all} over all."
+        )
         numbers = {"mean": format_mean(row.mean), "all": format_mean(row.baseline_mean), "n": row.n}
         text = said(f"fact-slice-{side}", english, name=row.system, **numbers, **_named(row))
         alone = None if len(report.systems) == 1 else row.system

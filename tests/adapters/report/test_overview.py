@@ -139,7 +139,8 @@ def test_slices_that_differ_by_chance_are_not_named() -> None:
 def test_the_most_frequent_cause_leads_to_its_queries() -> None:
     fact = overview_of(shop(1)).facts[0]
     assert fact.text == (
-        "Most misses of first: nothing like it was retrieved (never_retrieved), 2 of 3 missed gold documents within rank 5."
+        "Most misses of first: nothing like it was retrieved (never_retrieved), 2 of 3 missed gold documents "
+        "within rank 5."
     )
     assert fact.door == "#queries?cause=never_retrieved"
 
@@ -232,7 +233,8 @@ def test_a_gate_stands_first() -> None:
 
 def test_without_gold_the_verdict_says_why_there_is_no_value() -> None:
     said = overview_of(build_report({"only": evaluate_ids([[], []], [["a"], []], k=1)}))
-    assert said.verdict.text.startswith("No query has a gold document")
+    assert said.verdict.text == "No value is defined"
+    assert said.support[0].text.startswith("No query has a gold document")
     assert said.facts == ()
 
 

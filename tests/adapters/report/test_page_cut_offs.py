@@ -120,7 +120,14 @@ def test_the_slider_moves_the_list_the_means_and_the_open_query(page: Page, tmp_
     means = [format_value(expected[key]) for key in ("recall@2", "mrr@2", "micro_recall@2")]
     assert page.locator("#krag-means-table td").all_inner_texts() == means
     assert "at k = 2" in page.inner_text("#krag-means-of")
-    assert page.locator("#krag-head .name").all_inner_texts() == ["Id", "Gold", "Ranks", "recall@2", "mrr@2", "Why missed"]
+    assert page.locator("#krag-head .name").all_inner_texts() == [
+        "Id",
+        "Gold",
+        "Ranks",
+        "recall@2",
+        "mrr@2",
+        "Why missed",
+    ]
     assert row_of(page, "q1") == ["q1", "1", "3", "0.0000", "0.0000", "it was retrieved, but below the cut-off"]
     assert row_of(page, "q0")[-1] == "–"
     page.click("#krag-rows [data-query='1']")

@@ -12,7 +12,7 @@ from krag_eval import build_report, evaluate_ids
 from krag_eval_report.html import html_page
 from krag_eval_report.languages import languages
 from tests.support import table_cases
-from tests.support.page_cases import from_lists, page_of, shop, write_page
+from tests.support.page_cases import page_of, shop, write_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -212,7 +212,9 @@ def test_the_address_opens_a_query_and_the_way_back_closes_it(page: Page, two_ru
     for unknown in ("#q=unknown", "#q=%E0%A4%A", "#n=0", "#n=7", "#n=x"):
         page.goto(two_runs + unknown)
         assert page.locator("#krag-query").is_hidden(), unknown
-        assert page.inner_text("#krag-in-vain").startswith("The address asks for what this report does not have: question")
+        assert page.inner_text("#krag-in-vain").startswith(
+            "The address asks for what this report does not have: question"
+        )
 
 
 def test_from_a_query_that_the_filters_leave_out_no_key_leads_elsewhere(page: Page, two_runs: str) -> None:
