@@ -744,6 +744,8 @@ brought-all = the evidence is complete
 labels-of-spans = gold is given as places in documents here, and labels name whole documents
 labels-without-ids = the queries have no ids here; build the report from an evaluation set
 
+overview-title = In short
+
 
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js
 

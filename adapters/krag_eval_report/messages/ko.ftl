@@ -104,7 +104,7 @@ rank-none = 검색 안 됨
 rank-found = { $rank }
 rank-low = ({ $rank })
 matrices = 컷오프별 지표
-verdict-undefined = 정의된 값이 없습니다
+verdict-undefined = 정의된 값이 없음
 verdict-none-ranked = 쓸 수 있는 실행이 없음: 모두 정답이 유출됨
 verdict-finds = { $a }: 정답 문서 { $gold }개 중 { $n }개를 찾음
 verdict-finds-within = { $a }: 상위 { $k }위 안에서 정답 문서 { $gold }개 중 { $n }개를 찾음
@@ -659,6 +659,8 @@ brought-gold = 정답 { $n }개 더 충족
 brought-all = 근거가 모두 갖춰짐
 labels-of-spans = 정답이 문서 안의 위치로 지정되어 있는데 라벨은 문서 전체를 가리킵니다
 labels-without-ids = 질문에 ID가 없습니다. 평가 세트로 리포트를 만드세요
+
+overview-title = 요약
 
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js
 

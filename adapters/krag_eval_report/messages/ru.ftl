@@ -764,6 +764,8 @@ brought-all = доказательства полны
 labels-of-spans = эталон задан местами в документах, а метки относятся к документам целиком
 labels-without-ids = у вопросов нет идентификаторов; постройте отчёт по набору вопросов
 
+overview-title = Коротко
+
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js
 
 folder-about = Отчёты и прогоны этой папки и вложенных папок, сначала новые.
