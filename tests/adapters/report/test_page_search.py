@@ -37,7 +37,7 @@ def chips(page: Page) -> list[str]:
 @pytest.mark.parametrize(
     ("address", "expected"),
     [
-        ("text=%22Filler 3 of rerank%22", [name for name in RANKS if name != "q2"]),  # what the last run alone retrieved
+        ("text=%22Filler 3 of rerank%22", [name for name in RANKS if name != "q2"]),  # of the last run
         ("found=hybrid&missed=words", ["q3", "q6", "q9", "q12"]),
         ("found=words&found=dense&missed=hybrid", ["q7"]),
         ("found=words&missed=hybrid&slice.language=ko", ["q7", "q10"]),

@@ -98,7 +98,6 @@ def test_why_was_q3_missed(person: Person) -> None:
     assert "nothing like it was retrieved words, rerank" in " ".join(person.page.inner_text(".row-open").split())
 
 
-
 def test_is_another_run_worth_its_latency(person: Person) -> None:
     """Quality and latency of all runs stand in one table of the first screen: nothing has to be done."""
     text = person.page.inner_text("#overview")
