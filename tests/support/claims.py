@@ -340,6 +340,7 @@ def names_count(source: Source, names: str, more: int = 0) -> bool:
 
 MESSAGES: dict[str, Callable[[Source, dict[str, Any]], bool]] = {
     "size-of-report": lambda s, a: (a["n"], a["runs"]) == (s.report.n_queries, len(s.systems)),
+    "board-failed": lambda s, a: a["n"] in {len(one.result.errors) for one in s.systems.values()},
     "board-of": lambda s, a: a["n"] == len(s.systems) and a["key"] in s.names,
     "warnings": lambda s, a: a["n"] == len(s.report.notes),
     "more-alarms": lambda s, a: a["n"] > 0,
