@@ -24,9 +24,6 @@ ROOT = Path(__file__).parents[2]
 READMES = sorted(ROOT.glob("README*.md"))
 GUIDES = [*READMES, ROOT / "CONTRIBUTING.md"]
 PAGES = [*GUIDES, *sorted((ROOT / "docs").rglob("*.md"))]
-# Full of mistakes, which `make newcomers` makes in an environment of its own.
-PLAYED = ROOT / "docs" / "newcomers.md"
-CHECKED = [page for page in PAGES if page != PLAYED]
 # Read in pieces: each block has to run without those above it.
 IN_PIECES = [ROOT / "docs" / "faq.md"]
 FOR_NEWCOMERS = [*IN_PIECES, *sorted((ROOT / "docs").glob("quickstart*.md"))]
@@ -77,7 +74,6 @@ def name_of(page: Path) -> str:
 
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=name_of)
-every_checked_page = pytest.mark.parametrize("page", CHECKED, ids=name_of)
 # Their blocks take seconds each.
 LONG = {
     f"{name}.md"
@@ -87,7 +83,7 @@ LONG = {
     )
 }
 every_page_to_run = pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=[pytest.mark.full] * (page.name in LONG)) for page in CHECKED], ids=name_of
+    "page", [pytest.param(page, marks=[pytest.mark.full] * (page.name in LONG)) for page in PAGES], ids=name_of
 )
 
 
@@ -132,7 +128,7 @@ def test_a_page_for_newcomers_has_blocks_that_are_executed_and_compared(page: Pa
 
 
 @pytest.mark.sample(13)
-@every_checked_page
+@every_page
 def test_a_reason_not_to_execute_stands_directly_above_a_python_block(page: Path) -> None:
     python = sum(block.language == "python" for block in blocks(page))
     skipped = python - sum(1 for _ in executed(page))
@@ -154,7 +150,7 @@ def test_a_readme_names_the_two_commands_of_the_set_up_before_anything_else_to_t
 
 
 @pytest.mark.sample(13)
-@every_checked_page
+@every_page
 def test_every_command_and_option_of_krag_eval_that_is_named_exists(page: Path) -> None:
     for line in shell_lines(page):
         words = shlex.split(line) if line.startswith("krag-eval ") else []
@@ -176,7 +172,7 @@ def test_every_option_named_alone_is_one_of_a_command(page: Path) -> None:
 def test_commands_without_a_file_print_their_help(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = [line for page in CHECKED for line in shell_lines(page) if line.startswith("krag-eval ")]
+    lines = [line for page in PAGES for line in shell_lines(page) if line.startswith("krag-eval ")]
     for line in {" ".join(line.split()[:2]) for line in lines}:
         monkeypatch.setattr(sys, "argv", [*line.split(), "--help"])
         with pytest.raises(SystemExit) as exit_:
