@@ -47,10 +47,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
     """Makes links lead to the place in the site, and lists what Python-Markdown reads as lists."""
     name = page.file.src_uri
-    if name in (
-        *READMES,
-        *MEASURED,
-    ):  # what is looked for stands in the quickstarts, and in the pages that link to tables
+    # What is looked for stands in the quickstarts, and in the pages that link to tables.
+    if name in (*READMES, OF_THE_SITE["README.md"], *MEASURED):
         page.meta["search"] = {"exclude": True}
     if name in MEASURED:
         markdown = re.sub(r"\]\(\.\./docs/", "](../", markdown).replace("](README.md", "](../benchmarks.md")
