@@ -37,7 +37,7 @@ def test_the_menu_names_every_page_once_and_no_other() -> None:
     pages = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
     pages += [path.relative_to(ROOT).as_posix() for path in (ROOT / "benchmarks").glob("[a-z]*.md")]
     # The site has a home page of its own, so that its hooks call the README otherwise.
-    assert sorted(named) == sorted([*pages, "overview.md", "benchmarks.md", *TOP_LEVEL[1:]])
+    assert sorted(named) == sorted([*pages, "overview.md", "benchmarks.md", "examples.md", *TOP_LEVEL[1:]])
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)
