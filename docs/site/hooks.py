@@ -16,7 +16,15 @@ ROOT = HERE.parents[1]
 # The site has a home page of its own.
 OF_THE_SITE = {"README.md": "overview.md", "benchmarks/README.md": "benchmarks.md", "examples/README.md": "examples.md"}
 READMES = ("README.md", "README.ko.md", "README.ru.md", "README.zh.md")
-TOP_LEVEL = (*READMES, "benchmarks/README.md", "examples/README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "LICENSE")
+TOP_LEVEL = (
+    *READMES,
+    "benchmarks/README.md",
+    "examples/README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    "LICENSE",
+)
 # What the pages rest on: tables that scripts in `benchmarks` print.
 MEASURED = tuple(f"benchmarks/{path.name}" for path in sorted((ROOT / "benchmarks").glob("[a-z]*.md")))
 _CELL = re.compile(r"<td\b[^>]*>.*?</td>", re.DOTALL)
