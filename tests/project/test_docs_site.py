@@ -144,10 +144,10 @@ def test_links_in_text_are_underlined() -> None:
 
 def test_the_page_of_commands_ends_with_every_command_and_option_that_the_code_has() -> None:
     from docs.site.options import reference
-    from tests.project.test_readme import COMMAND
+    from tests.support.command_line import all_commands
 
     made = reference()
-    shown = {name: command for name, command in COMMAND.commands.items() if not command.hidden}
+    shown = {name: command for name, command in all_commands().items() if not command.hidden}
     assert [name for name in shown if f"### krag-eval {name}\n" not in made] == []
     evaluate = made.partition("### krag-eval evaluate\n")[2].partition("\n### ")[0]
     options = [name for parameter in shown["evaluate"].params for name in parameter.opts if name.startswith("--")]
