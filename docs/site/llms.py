@@ -22,7 +22,9 @@ _menu: list[tuple[str, str]] = []
 def on_nav(nav: Navigation, **_: object) -> None:
     """Remembers the parts of the menu, in order."""
     _pages.clear()
-    _menu[:] = [(page.ancestors[-1].title if page.ancestors else "Start", page.file.src_uri) for page in nav.pages]
+    _menu[:] = [
+        ([None, *(part.title for part in page.ancestors)][-1] or "Start", page.file.src_uri) for page in nav.pages
+    ]
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
@@ -17,14 +17,13 @@ def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
 
 def reference() -> str:
     """Return a section for each command: its first sentence, its arguments and its options."""
-    from typer.main import get_command
+    from krag_eval.cli.app import Program
 
-    from krag_eval.cli.app import app_of
-
-    command: Any = get_command(app_of())
+    program = Program()
+    commands = {name: program.get_command(None, name) for name in program.list_commands(None)}
     parts = ["## All options", ""]
-    for name, one in sorted(command.commands.items()):
-        if one.hidden:
+    for name, one in sorted(commands.items()):
+        if one is None or one.hidden:
             continue
         parts += [f"### krag-eval {name}", "", _sentence(one.help), "", "| argument or option | meaning |", "|---|---|"]
         for parameter in one.params:

@@ -1,4 +1,4 @@
-"""What the search needs to find the right page: words inside of Chinese sentences, other words for things, a ranking."""
+"""What the search needs to find the right page: Chinese words, other words for things, a ranking."""
 
 from __future__ import annotations
 
