@@ -77,7 +77,9 @@ from ._utils.serialization import read_integer as read_integer
 from ._utils.suggestions import check_names as check_names
 from ._utils.suggestions import key_hint as key_hint
 from .analysis.comparison.result import Comparison as Comparison
+from .analysis.comparison.rows import ComparisonRow as ComparisonRow
 from .analysis.comparison.systems import Slice as Slice
+from .analysis.comparison.tables import TONES as TONES
 from .analysis.comparison.tables import changed as changed
 from .analysis.comparison.tables import comparison_section as comparison_section
 from .analysis.funnel import BELOW_K as BELOW_K
@@ -93,6 +95,7 @@ from .cli.files import read_runs as read_runs
 from .cli.loading import load_embeddings as load_embeddings
 from .cli.loading import load_object as load_object
 from .cli.options import CutOffs as CutOffs
+from .cli.options import RunScoringOptions as RunScoringOptions
 from .cli.options import ScoringOptions as ScoringOptions
 from .cli.options import cut_offs_option as cut_offs_option
 from .cli.options import parse_cut_offs as parse_cut_offs
@@ -132,6 +135,7 @@ from .datasets.formats.source import Source as Source
 from .datasets.question import LEVELS as LEVELS
 from .datasets.question import alternatives_in as alternatives_in
 from .datasets.question import settings_at as settings_at
+from .datasets.run import Latency as Latency
 from .datasets.run import as_run as as_run
 from .datasets.shared_text import size_of as size_of
 from .datasets.traces import FromTools as FromTools

@@ -259,7 +259,7 @@ def check_free(target: Path, force: bool, inputs: Sequence[Path] = ()) -> None:
 
 
 # What `-` is for a parameter that takes a path: standard output, or nothing that could be used. The rest is read.
-_WRITTEN = frozenset({"target", "out", "per_query", "queue", "json_out", "markdown_out"})
+_WRITTEN = frozenset({"target", "out", "per_query", "queue", "json_out", "markdown_out", "badge_out"})
 _PRINTED = frozenset({"json_out", "markdown_out"})  # by the command itself, in the place of its tables
 _NAMED = frozenset({"log", "plots", "journals", "journal", "prompts", "output", "outbox", "versions", "at", "export"})
 _RESUMED = frozenset({"run", "score_logs", "start"})  # what they write is read when they resume
