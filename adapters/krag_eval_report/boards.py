@@ -342,12 +342,13 @@ def _boards_of(found: _Folder, file: str, asked: _Asked) -> Iterator[Board]:
         )
         parts = [part for part in result.signature.split("|") if not part.startswith("k:")]
         by_rule.setdefault((*parts, str(run.has_sessions)), []).append(ranked)
-    for _, ranked_runs in sorted(by_rule.items(), key=lambda item: (-len(item[1]), item[0])):
+    rules = sorted(by_rule.items(), key=lambda item: (-len(item[1]), item[0]))
+    for number, (_, ranked_runs) in enumerate(rules, 1):
         notes = [("", note) for note in found.notes[file]]
         if len(by_rule) > 1:
             notes.append(("", "Its runs were scored by different rules: there is one table for each rule."))
         notes += [(run.name, note) for run in ranked_runs for note in [*found.notes[run.file], *_notes_of(run)]]
-        yield _board(file, name, questions, ranked_runs, notes, asked)
+        yield _board(file, name if number == 1 else f"{name}, rule {number}", questions, ranked_runs, notes, asked)
 
 
 def _board(
