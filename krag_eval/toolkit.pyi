@@ -78,6 +78,7 @@ from ._utils.suggestions import check_names as check_names
 from ._utils.suggestions import key_hint as key_hint
 from .analysis.comparison.result import Comparison as Comparison
 from .analysis.comparison.rows import ComparisonRow as ComparisonRow
+from .analysis.comparison.rows import Outcome as Outcome
 from .analysis.comparison.systems import Slice as Slice
 from .analysis.comparison.tables import TONES as TONES
 from .analysis.comparison.tables import changed as changed
@@ -87,6 +88,7 @@ from .analysis.funnel import LOST_IN as LOST_IN
 from .analysis.funnel import NOT_IN_CORPUS as NOT_IN_CORPUS
 from .analysis.funnel import NOT_RETRIEVED as NOT_RETRIEVED
 from .analysis.funnel import Funnel as Funnel
+from .analysis.leaderboard import Leaderboard as Leaderboard
 from .cli.files import FileOptions as FileOptions
 from .cli.files import RunFileOptions as RunFileOptions
 from .cli.files import check_free as check_free
@@ -194,6 +196,7 @@ from .evaluation.rules import rules_of_lists as rules_of_lists
 from .evaluation.runs import NOTHING_YET as NOTHING_YET
 from .evaluation.showing import summary_section as summary_section
 from .evaluation.showing import worst_first as worst_first
+from .evaluation.thresholds import Calibration as Calibration
 from .evaluation.thresholds import Sweep as Sweep
 from .matching import find_matches as find_matches
 from .matching.batch import Batch as Batch

@@ -17,6 +17,7 @@ from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.errors import Argument, InvalidInputError, refuse, show
 from krag_eval._utils.formatting import aligned, format_percent, format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.plugins import Pictured
 from krag_eval._utils.serialization import data_frame, plain_fields
 from krag_eval._utils.suggestions import check_names
 from krag_eval.analysis.comparison.systems import Slice, slices_of, some
@@ -112,7 +113,7 @@ class FunnelSlice:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Funnel(ComparedByFields):
+class Funnel(Pictured, ComparedByFields):
     """The fate of each need of a run: kept, or where it was lost. Print it, or export it.
 
     Attributes:

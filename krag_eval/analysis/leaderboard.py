@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, describe_type, refuse, warn
 from krag_eval._utils.formatting import aligned, format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.plugins import Pictured
 from krag_eval._utils.serialization import Tabular, data_frame
 from krag_eval.evaluation.intervals import intervals_of
 from krag_eval.evaluation.leaks import describe_leaks
@@ -31,7 +32,7 @@ Interval = tuple[float, float] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Leaderboard(Tabular, ComparedByFields):
+class Leaderboard(Pictured, Tabular, ComparedByFields):
     """One row per run, one column per value; the best value of each column is marked. Print it, or export it.
 
     Nothing is marked if the runs were scored by different settings, and where all runs have the same value.

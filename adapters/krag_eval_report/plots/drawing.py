@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.container import BarContainer
     from matplotlib.figure import Figure
 
+    from krag_eval_report.plots.picture import Picture
 
 INK = "#1f2328"
 """The colour of text and axes; in a page it becomes the page's text colour."""
@@ -42,7 +43,7 @@ class Drawing:
         description: What it shows, for readers who cannot see it.
     """
 
-    figure: Figure
+    figure: Picture
     title: str
     description: str
 
@@ -64,7 +65,7 @@ def style() -> Iterator[None]:
 
 
 @contextmanager
-def drawing(height: float, needed_by: str = "krag_eval_report.plots") -> Iterator[Figure]:
+def drawing(height: float, needed_by: str = "krag_eval_report.plots") -> Iterator[Picture]:
     """Yield an empty figure to draw on; at the end its texts get their fonts.
 
     Args:
@@ -76,7 +77,9 @@ def drawing(height: float, needed_by: str = "krag_eval_report.plots") -> Iterato
     """
     new_figure(1, 1, needed_by)  # says how to install matplotlib if it is missing
     with style():
-        figure = new_figure(WIDTH, height, needed_by)
+        from krag_eval_report.plots.picture import Picture
+
+        figure = Picture(figsize=(WIDTH, height), layout="constrained")
         figure.get_layout_engine().set(w_pad=0.06, h_pad=0.06)  # type: ignore[union-attr, call-arg]
         yield figure
         set_fonts(figure)
@@ -85,15 +88,18 @@ def drawing(height: float, needed_by: str = "krag_eval_report.plots") -> Iterato
 CAPTION_LINE = 0.16  # inches
 
 
-def add_caption(drawn: Drawing, of: Report | Sequence[Sweep]) -> None:
-    """Write below a plot what it shows, of which questions, and how they were scored: it may leave its report."""
+def add_caption(drawn: Drawing, of: Report | Sequence[Sweep | str]) -> None:
+    """Write below a plot what it shows, of which questions, and how they were scored: it may leave its report.
+
+    It is of a report, of sweeps, or of what has these signatures.
+    """
     about = [drawn.title]
     if isinstance(of, Report):
         name = of.evalset.name if of.evalset is not None else None
         about += [*([clean(name)] if name else []), number_of(of.n_queries, "query")]
         signatures = [of.systems[0].result.signature]
     else:
-        signatures = list(dict.fromkeys(swept.signature for swept in of))
+        signatures = list(dict.fromkeys(one if isinstance(one, str) else one.signature for one in of))
     lines = [shorten(" · ".join(about), 110), *(shorten(clean(signature), 130) for signature in signatures)]
     width, height = drawn.figure.get_size_inches()
     drawn.figure.set_size_inches(width, height + CAPTION_LINE * len(lines))
@@ -115,8 +121,14 @@ def shown(drawn: Drawing | None, of: Report | Sequence[Sweep], lacking: str) -> 
     """
     if drawn is None:
         raise InvalidInputError(f"There is nothing to draw: {lacking}")
+    return captioned(drawn, of)
+
+
+def captioned(drawn: Drawing, of: Report | Sequence[Sweep | str]) -> Figure:
+    """Return the figure with its caption and its text, after a warning about characters that no font has."""
     add_caption(drawn, of)
     warn_of_boxes([drawn.figure])
+    drawn.figure.heading, drawn.figure.alternative = drawn.title, drawn.description
     return drawn.figure
 
 
