@@ -60,6 +60,7 @@ from ._utils.limits import shown as shown
 from ._utils.limits import to_allow as to_allow
 from ._utils.objects import ComparedByFields as ComparedByFields
 from ._utils.objects import OfOneProcess as OfOneProcess
+from ._utils.objects import Printed as Printed
 from ._utils.objects import cached_property as cached_property
 from ._utils.plugins import LABELS as LABELS
 from ._utils.plugins import REPORTS as REPORTS

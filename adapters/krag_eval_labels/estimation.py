@@ -23,6 +23,7 @@ from krag_eval.toolkit import (
     FloatArray,
     IdKey,
     IntArray,
+    Printed,
     alternatives_in,
     as_id,
     as_number,
@@ -135,7 +136,7 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Estimation:
+class Estimation(Printed):
     """Estimates of a metric for one system or several.
 
     Attributes:
@@ -174,7 +175,7 @@ class Estimation:
         figure: Figure = load(REPORTS, "plot_intervals")(points, self.metric, f"{self.metric}, estimated")
         return figure
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         of = f"{self.metric} of {number_of(self.n_queries, 'question')}"
         lines = [f"{of}: people labelled {self.n_labels} of {self.n_documents}"]
         names = [one_line(row.name) for row in (*self.systems, *self.differences)]

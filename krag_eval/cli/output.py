@@ -303,7 +303,7 @@ def print_comparison(comparison: Comparison) -> None:
         print_section(comparison_section(comparison), console())
         _say(console(), comparison.signature)
     else:
-        console().print(repr(comparison), soft_wrap=True)
+        console().print(str(comparison), soft_wrap=True)
 
 
 def print_section(section: Section, out: Console) -> None:

@@ -14,7 +14,7 @@ from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.checks import as_number, check_number, one_of
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, refuse
 from krag_eval._utils.formatting import format_value
-from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.objects import ComparedByFields, Printed
 from krag_eval._utils.plugins import Pictured
 from krag_eval._utils.serialization import data_frame, plain_fields
 from krag_eval._utils.suggestions import check_names
@@ -58,7 +58,7 @@ _FRAGILE_MOVE, _AROUND = 0.05, 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sweep(Pictured, ComparedByFields):
+class Sweep(Printed, Pictured, ComparedByFields):
     """Every metric at every threshold.
 
     No threshold is best because it scores highest: a lower one matches more. `calibrate` chooses one from labels.
@@ -104,7 +104,7 @@ class Sweep(Pictured, ComparedByFields):
         columns = {"threshold": self.thresholds, **self.values}
         return data_frame(columns, "sweep.to_pandas()", dtype="float64").set_index("threshold")
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         keys = [key for key in self.values if not key.startswith("micro_")]
         width = max(map(len, keys))
         lines = [f"Sweep of {len(self.thresholds)} thresholds, {self.in_use} in use"]
@@ -392,7 +392,7 @@ class NoAnswerPoint:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class NoAnswerCurve:
+class NoAnswerCurve(Printed):
     """The points of all thresholds, ascending.
 
     Choose the threshold on some questions, and report the values of others there.
@@ -411,7 +411,7 @@ class NoAnswerCurve:
         """Return everything, ready for JSON."""
         return plain_fields(self, *self.__slots__)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         at = "" if self.k is None else f"@{self.k}"
         head = f"{'score >=':>10} {'empty, no answer':>17} {'recall' + at:>10} {'empty, answer':>14}"
         rows = [
