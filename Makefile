@@ -43,7 +43,7 @@ MATRIX_READY := $(MATRIX:%=.venv-matrix-%/.ready)
 ENGINES_READY := $(ENGINES:%=.venv-%/.ready) $(SERVERS:%=.venv-%/.ready)
 FUZZ_READY := .venv-fuzz/.ready
 LOCAL_LLM_READY := .venv-local-llm/.ready
-# Where `make newcomers` plays docs/newcomers.md: an environment for each, .venv-newcomers-VERSION.
+# Where `make newcomers` plays tests/newcomers/newcomers.md: an environment for each, .venv-newcomers-VERSION.
 NEWCOMERS := 3.11 3.13
 FUZZ_SECONDS ?= 60
 # $(call install,FOLDER,ARGUMENTS): with the pip of the environment. What fails is one line.
@@ -246,15 +246,15 @@ test-platforms: ## Run each recipe of docs/platforms.md with its platform, as na
 	@touch $@
 
 .PHONY: setup-newcomers
-setup-newcomers: ## Set up .venv-newcomers-*: what the newcomers of docs/newcomers.md have installed, but for the package.
+setup-newcomers: ## Set up .venv-newcomers-*: what the newcomers of tests/newcomers/newcomers.md have installed, but for the package.
 	@$(call on-each-python,$(NEWCOMERS),$(MAKE) .venv-newcomers-$$version/.locked PYTHON="$$found")
 
 # The wheel, not the checkout: what a newcomer gets.
 .PHONY: newcomers
-newcomers: build ## Play docs/newcomers.md from the wheel, and write what is printed (RUN_ARGS=--check compares).
+newcomers: build ## Play tests/newcomers/newcomers.md from the wheel, and write what is printed (RUN_ARGS=--check compares).
 	@$(call on-each-python,$(NEWCOMERS),$(MAKE) .venv-newcomers-$$version/.locked PYTHON="$$found" && \
 		$(call install,.venv-newcomers-$$version,--no-index --no-deps --force-reinstall dist/*.whl) && \
-		.venv-newcomers-$$version/bin/python -m docs.make_newcomers $(RUN_ARGS))
+		.venv-newcomers-$$version/bin/python -m tests.newcomers.play $(RUN_ARGS))
 
 # One process each: an engine takes seconds to start, and has workers of its own.
 .PHONY: test-spark

@@ -1,7 +1,7 @@
 """How often does a watch call nothing a change, and how soon does it see one? Simulated years of retrievals.
 
-`python -m benchmarks.simulate_monitoring` takes half an hour or more and writes the tables into docs/monitoring.md;
-`--smoke` does everything once at a tiny size and writes nothing.
+`python -m benchmarks.simulate_monitoring` takes half an hour or more and writes the tables into
+benchmarks/monitoring.md; `--smoke` does everything once at a tiny size and writes nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval_monitor.changes import ChangeDetector, choose_bets
 from krag_eval_monitor.watch import SIGNALS
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "monitoring.md"
+PAGE = Path(__file__).resolve().with_name("monitoring.md")
 START, END = "<!-- simulated -->", "<!-- end of simulated -->"
 PER_DAY, ERROR, REFERENCE, POWER = 100, 0.05, 2_000, 0.8
 YEAR = 365 * PER_DAY

@@ -17,6 +17,8 @@ ROOT = HERE.parents[1]
 OF_THE_SITE = {"README.md": "overview.md", "benchmarks/README.md": "benchmarks.md"}
 READMES = ("README.md", "README.ko.md", "README.ru.md", "README.zh.md")
 TOP_LEVEL = (*READMES, "benchmarks/README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "LICENSE")
+# What the pages rest on: tables that scripts in `benchmarks` print.
+MEASURED = tuple(f"benchmarks/{path.name}" for path in sorted((ROOT / "benchmarks").glob("[a-z]*.md")))
 _CELL = re.compile(r"<td\b[^>]*>.*?</td>", re.DOTALL)
 _CELL_CODE = re.compile(r"<code>([^<]+)</code>")
 _JOINT = re.compile(r"::|[/_(,]|(?<=[a-z])\.(?=[A-Za-z])|(?<=[a-z])(?=[A-Z])")
@@ -33,7 +35,7 @@ def on_config(config: MkDocsConfig) -> None:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the pages of the top level, the examples and the assets, as if they stood in docs."""
-    for name in TOP_LEVEL:
+    for name in (*TOP_LEVEL, *MEASURED):
         files.append(File.generated(config, OF_THE_SITE.get(name, name), abs_src_path=str(ROOT / name)))
     for room, folder in (("examples", ROOT / "examples"), ("assets", HERE / "assets")):
         for path in sorted(folder.iterdir()):
@@ -44,12 +46,20 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
     """Makes links lead to the place in the site, and lists what Python-Markdown reads as lists."""
-    if page.file.src_uri in READMES:  # the quickstarts are what is looked for in other languages
+    name = page.file.src_uri
+    if name in (
+        *READMES,
+        *MEASURED,
+    ):  # what is looked for stands in the quickstarts, and in the pages that link to tables
         page.meta["search"] = {"exclude": True}
-    if page.file.src_uri in (*TOP_LEVEL, *OF_THE_SITE.values()):
+    if name in MEASURED:
+        markdown = re.sub(r"\]\(\.\./docs/", "](../", markdown).replace("](README.md", "](../benchmarks.md")
+    elif name in (*TOP_LEVEL, *OF_THE_SITE.values()):
         markdown = re.sub(r"\]\((?:\.\./)?docs/", "](", markdown)
-    else:
-        markdown = markdown.replace("](../", "](") if "/" not in page.file.src_uri else markdown
+        if name == OF_THE_SITE["benchmarks/README.md"]:
+            markdown = re.sub(r"\]\((?=[a-z-]+\.md)", "](benchmarks/", markdown)
+    elif "/" not in name:
+        markdown = markdown.replace("](../", "](")
     for name, there in OF_THE_SITE.items():
         markdown = markdown.replace(f"]({name}", f"]({there}")
     return in_steps_of_four(_THEMED.sub(_in_both_themes, markdown))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "docs" / "reliability.md", ROOT / "SECURITY.md"]
+PAGES = [ROOT / "benchmarks" / "reliability.md", ROOT / "SECURITY.md"]
 
 
 def defined_in(path: Path) -> set[str]:

@@ -132,6 +132,26 @@ def by_hand_for_mlflow(row: Row) -> float:
     return mean([metric(gold, found[: settings["k"]]) for gold, found in zip(row.gold, row.retrieved, strict=True)])
 
 
+def by_hand_for_phoenix(row: Row) -> float:
+    """The formulas of Phoenix's `RetrievalMetrics`, which takes whether each retrieved document is relevant."""
+    name, settings = parse_call(row.their_call)
+
+    def value(gold: list[str], found: list[str]) -> float:
+        relevant = [float(one in gold) for one in found]
+        k = settings.get("k", len(found))
+        if name == "precision":
+            return sum(relevant[:k]) / k
+        if name == "reciprocal_rank":
+            return 1 / (relevant.index(1) + 1) if any(relevant) else 0.0
+        gain, ideal = (
+            sum(grade / math.log2(rank + 2) for rank, grade in enumerate(grades[:k]))
+            for grades in (relevant, sorted(relevant, reverse=True))
+        )
+        return gain / ideal if ideal else 0.0
+
+    return mean([value(gold, found) for gold, found in zip(row.gold, row.retrieved, strict=True)])
+
+
 def by_hand_for_the_notebook(row: Row) -> float:
     """The second query's gain, to two decimals as the notebook has it, where its nDCG should stand."""
     ndcg_of_the_first, dcg_of_the_second = 1.0, round(1 / math.log2(3), 2)
@@ -160,6 +180,7 @@ PROGRAMS: dict[str, Callable[[Row], float]] = {
     "ragas": by_hand_for_ragas,
     "torchmetrics": by_hand_for_torchmetrics,
     "MLflow": by_hand_for_mlflow,
+    "Phoenix": by_hand_for_phoenix,
     "notebook": by_hand_for_the_notebook,
     "chunking_evaluation": by_hand_for_chunking_evaluation,
     "README": by_hand_for_the_readme,

@@ -6,16 +6,16 @@ import re
 
 import pytest
 
-from docs import make_newcomers
+from tests.newcomers import play
 
-PAGE = make_newcomers.PAGE.read_text(encoding="utf-8")
+PAGE = play.PAGE.read_text(encoding="utf-8")
 PEOPLE = {part.partition("\n")[0]: part for part in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]}
 STEPS = {part.partition("\n")[0]: part for part in re.split(r"^###? ", PAGE, flags=re.MULTILINE)[1:]}
 ZERO = re.compile(r"(?<![\d.])0\.0+(?!\d)")
 
 
 def blocks(text: str, language: str) -> list[str]:
-    return [block for kind, title, block in make_newcomers.FENCE.findall(text) if kind == language and not title]
+    return [block for kind, title, block in play.FENCE.findall(text) if kind == language and not title]
 
 
 def unexplained(printed: str) -> list[str]:
@@ -42,7 +42,7 @@ def test_a_newcomer_gets_numbers_and_the_reasons_of_misses(name: str) -> None:
 
 @pytest.mark.parametrize("name", STEPS)
 def test_two_attempts_are_enough(name: str) -> None:
-    attempts = [block for block in blocks(STEPS[name], "console") if list(make_newcomers.commands(block))]
+    attempts = [block for block in blocks(STEPS[name], "console") if list(play.commands(block))]
     printed = blocks(STEPS[name], "text")
     assert len(attempts) == len(printed) <= 2
     assert all(printed)

@@ -198,14 +198,8 @@ def draw_shine(report):
 '''
 ADAPTER_PAGES = (
     ("docs/zeta.md", whole("# Zeta\n")),
-    ("docs/reference/zeta.md", whole("# Zeta\n\n::: krag_eval_zeta.score\n")),
-    (
-        "docs/site/mkdocs.yml",
-        both(
-            after("      - LangChain and LangSmith:", "      - Zeta: zeta.md\n"),
-            after("      - LangChain: reference", "      - Zeta: reference/zeta.md\n"),
-        ),
-    ),
+    ("docs/reference/packages.md", at_the_end("## Zeta\n\n::: krag_eval_zeta.score")),
+    ("docs/site/mkdocs.yml", after("      - LangChain and LangSmith:", "      - Zeta: zeta.md\n")),
     ("docs/install.md", after("| `ray` |", "| `zeta` | `krag_eval_zeta` |\n")),
 )
 LAST, NEW = '    "krag_eval_spark",\n]', '    "krag_eval_spark",\n    "krag_eval_zeta",\n]'

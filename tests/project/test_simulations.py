@@ -1,4 +1,4 @@
-"""The simulations behind docs/statistics.md run, and its tables are those of the code as it is."""
+"""The simulations behind benchmarks/statistics.md run, and its tables are those of the code as it is."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import simulate_statistics
-from benchmarks.simulate_statistics import END, PAGE, RENEW, START, hash_of_code, tables
+from benchmarks import renew_statistics, simulate_statistics
+from benchmarks.renew_statistics import PAGE, RENEW
+from benchmarks.simulate_statistics import END, START, hash_of_code, tables
 
 
 def _simulated() -> str:
@@ -17,12 +18,23 @@ def _simulated() -> str:
 
 def test_the_tables_of_the_page_are_those_of_the_code_as_it_is() -> None:
     dated = re.search(r"Simulated on (\d{4}-\d\d-\d\d) in (\d+) minutes by .* hash of the code: `(\w+)`", _simulated())
-    assert dated is not None, f"docs/statistics.md has no simulated tables. Run {RENEW}."
+    assert dated is not None, f"benchmarks/statistics.md has no simulated tables. Run {RENEW}."
     assert int(dated[2]) <= 60
     assert dated[3] == hash_of_code(), (
-        "krag_eval/statistics or a simulation has changed since the tables of docs/statistics.md were computed. "
+        "krag_eval/statistics or a simulation has changed since the tables of benchmarks/statistics.md were computed. "
         f"Run {RENEW}, which takes up to an hour, and commit the page."
     )
+
+
+def test_the_tables_are_written_into_that_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "statistics.md"
+    page.write_text(f"before\n{START}\nold\n{END}\nafter\n", encoding="utf-8")
+    monkeypatch.setattr(simulate_statistics, "PAGE", None)
+    monkeypatch.setattr(simulate_statistics, "tables", lambda _: ["new"])
+    monkeypatch.setattr(renew_statistics, "PAGE", page)
+    monkeypatch.setattr("sys.argv", ["renew_statistics"])
+    assert renew_statistics.main() == 0
+    assert page.read_text(encoding="utf-8") == f"before\n{START}\nnew\n{END}\nafter\n"
 
 
 def test_comments_and_docstrings_do_not_change_the_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

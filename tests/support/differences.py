@@ -21,7 +21,7 @@ Queries = list[list[Any]]
 
 _ROW = re.compile(r'<a id="([a-z0-9_-]+)"></a>(.+)')
 _SHOWN = re.compile(r"`([^`]+)` (\S+)")
-_THEIR_NUMBER = re.compile(r"To get their number, use `([^`]+)`\.")
+_THEIR_NUMBER = re.compile(r"Theirs: `([^`]+)`\.")
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _row(header: list[str], cells: list[str]) -> Row:
     if not (named and their and our and why):
         raise ValueError(f"not an example: {cells}")
     by = _THEIR_NUMBER.search(why)
-    if (by is None) == ("their number" in why.lower()):
+    if (by is None) == ("theirs" in why.lower()):
         raise ValueError(f"settings that cannot be read: {why}")
     return Row(
         anchor=named[1],

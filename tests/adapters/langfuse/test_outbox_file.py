@@ -103,7 +103,7 @@ STEPS = st.lists(st.sampled_from(["put", "settle", "refuse", "postpone", "die", 
 
 
 @pytest.mark.full
-@settings(max_examples=50)
+@settings(max_examples=2 * settings().max_examples)
 @given(STEPS)
 def test_whatever_happens_no_key_is_forgotten_and_the_last_value_is_delivered_last(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str]

@@ -1,4 +1,4 @@
-"""Play docs/newcomers.md with the Python that runs this file: `python -m docs.make_newcomers [--check]`.
+"""Play tests/newcomers/newcomers.md with the Python that runs this file: `python -m tests.newcomers.play [--check]`.
 
 Each section is played in an empty folder. A block with a title is written as a file, each `$` line of a console block
 is run, and the text block after it is what the commands print. Without `--check`, the page gets what was printed now;
@@ -41,7 +41,7 @@ def main() -> None:
         PAGE.write_text(played, encoding="utf-8")
     elif played != told:
         before, now = told.splitlines(keepends=True), played.splitlines(keepends=True)
-        sys.stdout.writelines(difflib.unified_diff(before, now, "docs/newcomers.md", "printed now"))
+        sys.stdout.writelines(difflib.unified_diff(before, now, "tests/newcomers/newcomers.md", "printed now"))
         sys.exit("Something else was printed. If that is right, run: make newcomers")
 
 
