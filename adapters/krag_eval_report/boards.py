@@ -8,6 +8,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -220,9 +221,7 @@ class _Folder:
         self.skipped: dict[str, str] = {}
         self.notes: dict[str, list[str]] = {}
         paths = {path.relative_to(top).as_posix(): path for path in _files(top, without)}
-        kinds = {
-            file: self.reading(file, path, lambda path=path: inspect_file(path).kind) for file, path in paths.items()
-        }
+        kinds = {file: self.reading(file, path, partial(_kind_of, path)) for file, path in paths.items()}
         for file, kind in kinds.items():
             if kind in ("evalset", "both"):
                 self._read_set(file, paths[file])
@@ -247,7 +246,7 @@ class _Folder:
 
     def _read_run(self, file: str, path: Path) -> None:
         only = next(iter(self.sets.values())) if len(self.sets) == 1 else None
-        given = {"evalset": self.sets.get(file, only), "id_key": self._settings.get("id_key")}
+        given: dict[str, Any] = {"evalset": self.sets.get(file, only), "id_key": self._settings.get("id_key")}
         run: Run | None = self.reading(file, path, lambda: read_run(path, **given))
         if run is None:
             return
@@ -265,6 +264,10 @@ class _Folder:
             )
         else:
             self.skipped[file] = "No evaluation set of the folder has one of its questions."
+
+
+def _kind_of(path: Path) -> str:
+    return inspect_file(path).kind
 
 
 _NEITHER = {"log": "It is a log without gold documents.", "answers": "It has answers, and nothing that was retrieved."}
@@ -326,7 +329,7 @@ def _boards_of(found: _Folder, file: str, asked: _Asked) -> Iterator[Board]:
     by_rule: dict[tuple[str, ...], list[RankedRun]] = {}
     for of_run, its_name in _names(files).items():
         run, path = found.runs[of_run], Path(of_run)
-        result = found.reading(of_run, path, lambda run=run: evaluate_run(questions, run, **asked.scoring))
+        result = found.reading(of_run, path, partial(evaluate_run, questions, run, **asked.scoring))
         if result is None:
             continue
         if run.recorded.get("fingerprint", questions.fingerprint) != questions.fingerprint:

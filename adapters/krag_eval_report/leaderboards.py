@@ -117,8 +117,8 @@ def _cells(board: Board, run: RankedRun, has_times: bool) -> Iterator[Cell]:
     yield from (value_cell(run.value(key)) for key in others)
     if has_times:
         latency = run.latency
-        yield seconds_cell(latency and latency.p50)
-        yield seconds_cell(latency and latency.p95)
+        yield seconds_cell(None if latency is None else latency.p50)
+        yield seconds_cell(None if latency is None else latency.p95)
     yield count_cell(board.n_questions - run.n_missing)
     if board.frontier:
         yield text_cell("yes" if run.name in board.frontier else "")
@@ -190,8 +190,8 @@ def leaderboard_csv(boards: Boards) -> Iterator[str]:
         for run in board.runs:
             row, latency = row_of(board, run), run.latency
             values = [run.value(key) for key in keys]
-            times = [latency and latency.p50, latency and latency.p95]
-            said = [row and row.difference, row and row.verdict]
+            times = (None, None) if latency is None else (latency.p50, latency.p95)
+            said = (None, None) if row is None else (row.difference, row.verdict)
             yield csv_line([board.name, run.name, *values, *said, *times, board.n_questions - run.n_missing])
 
 

@@ -16,7 +16,9 @@ from tests.peers.test_differences import MODEL_CLIENTS
 pytestmark = [pytest.mark.peer, pytest.mark.filterwarnings("ignore")]
 
 DOCS = Path(__file__).parents[2] / "docs"
-_BLOCK = re.compile(r"<!-- not executed: .*make test-peers executes it -->\n```python\n(.*?)```\n\n```text\n(.*?)```", re.S)
+_BLOCK = re.compile(
+    r"<!-- not executed: .*make test-peers executes it -->\n```python\n(.*?)```\n\n```text\n(.*?)```", re.S
+)
 
 
 @pytest.mark.parametrize("page", ["from-krag.md", "from-ranx.md"])

@@ -177,9 +177,9 @@ def test_a_set_and_a_run_show_their_first_rows() -> None:
     assert "Who is 9?" in html
     assert "Who is 10?" not in html
     assert "g9" in html
-    html = Run.of("bm25", [RunRow.from_dict({"query_id": "q1", "retrieved": [{"id": "doc-7"}], "seconds": 0.25})])
-    assert "doc-7" in html._repr_html_()
-    assert "250 ms" in html._repr_html_()
+    bm25 = Run.of("bm25", [RunRow.from_dict({"query_id": "q1", "retrieved": [{"id": "doc-7"}], "seconds": 0.25})])
+    assert "doc-7" in bm25._repr_html_()
+    assert "250 ms" in bm25._repr_html_()
 
 
 def test_of_an_empty_set_and_run_there_is_nothing_to_show(tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.container import BarContainer
     from matplotlib.figure import Figure
 
-    from krag_eval_report.plots.picture import Picture
 
 INK = "#1f2328"
 """The colour of text and axes; in a page it becomes the page's text colour."""
@@ -43,7 +42,7 @@ class Drawing:
         description: What it shows, for readers who cannot see it.
     """
 
-    figure: Picture
+    figure: Figure
     title: str
     description: str
 
@@ -65,7 +64,7 @@ def style() -> Iterator[None]:
 
 
 @contextmanager
-def drawing(height: float, needed_by: str = "krag_eval_report.plots") -> Iterator[Picture]:
+def drawing(height: float, needed_by: str = "krag_eval_report.plots") -> Iterator[Figure]:
     """Yield an empty figure to draw on; at the end its texts get their fonts.
 
     Args:
@@ -128,7 +127,7 @@ def captioned(drawn: Drawing, of: Report | Sequence[Sweep | str]) -> Figure:
     """Return the figure with its caption and its text, after a warning about characters that no font has."""
     add_caption(drawn, of)
     warn_of_boxes([drawn.figure])
-    drawn.figure.heading, drawn.figure.alternative = drawn.title, drawn.description
+    vars(drawn.figure).update(heading=drawn.title, alternative=drawn.description)  # it is a `Picture`
     return drawn.figure
 
 

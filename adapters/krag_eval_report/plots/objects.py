@@ -169,7 +169,8 @@ def draw_points(
             if interval is not None:
                 axes.plot(interval, (place, place), color=colour or INK, linewidth=1.4, solid_capstyle="butt")
             face = "none" if colour == "" else colour
-            axes.plot([value], [place], marker="o", markerfacecolor=face, markeredgecolor=colour or INK)
+            at = [float("nan") if value is None else value]
+            axes.plot(at, [place], marker="o", markerfacecolor=face, markeredgecolor=colour or INK)
         if line is not None:
             axes.axvline(line, **MARKED)
             if band:

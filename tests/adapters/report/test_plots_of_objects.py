@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import io
 import pickle
@@ -10,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
@@ -96,7 +96,7 @@ def test_each_picture_says_in_words_what_it_shows(make: Callable[[], Any]) -> No
 
 
 def test_files_hold_the_text_of_the_picture(tmp_path: Path) -> None:
-    figure = result().plot()
+    figure: Any = result().plot()
     written: dict[str, bytes] = {}
     for ending in ("svg", "png", "pdf"):
         figure.savefig(tmp_path / f"plot.{ending}")
@@ -110,7 +110,7 @@ def test_files_hold_the_text_of_the_picture(tmp_path: Path) -> None:
 
 
 def test_a_copy_keeps_its_text() -> None:
-    figure = result().plot()
+    figure: Any = result().plot()
     again = pickle.loads(pickle.dumps(figure))
     assert (again.alternative, again.heading) == (figure.alternative, figure.heading)
 
@@ -133,7 +133,7 @@ def test_a_comparison_has_each_kind_of_picture(kind: str) -> None:
 def test_the_differences_are_those_of_the_rows() -> None:
     found = compare(two(), keys=["recall@3"])
     (row,) = found.rows
-    figure = found.plot()
+    figure: Any = found.plot()
     points = [line for line in figure.axes[0].lines if line.get_marker() == "o"]
     assert [list(point.get_xdata()) for point in points] == [[row.difference]]
     assert row.verdict in figure.alternative
@@ -143,7 +143,7 @@ def test_the_frontier_joins_what_no_other_run_beats() -> None:
     runs = {"a": result(0), "b": result(1), "c": result(2)}
     values = {name: one["recall@1"] for name, one in runs.items()}
     cost = {"a": 1.0, "b": 2.0, "c": 3.0}
-    figure = leaderboard(runs, ["recall@1"]).plot(cost=cost)
+    figure: Any = leaderboard(runs, ["recall@1"]).plot(cost=cost)
     line = next(one for one in figure.axes[0].lines if one.get_marker() == "None")
     best = [n for n in runs if not any(cost[m] < cost[n] and values[m] >= values[n] for m in runs)]  # type: ignore[operator]
     assert list(line.get_ydata()) == [values[name] for name in best]
@@ -157,7 +157,8 @@ def test_a_streamed_result_has_the_picture_of_its_means() -> None:
 def test_any_name_is_drawn(recwarn: pytest.WarningsRecorder) -> None:
     runs = {name: result(number) for number, name in enumerate(HOSTILE)}
     cost = {name: number + 1.0 for number, name in enumerate(HOSTILE)}
-    for figure in (compare(runs, keys=["recall@3"]).plot(), leaderboard(runs).plot(cost=cost)):
+    drawn: list[Any] = [compare(runs, keys=["recall@3"]).plot(), leaderboard(runs).plot(cost=cost)]
+    for figure in drawn:
         ET.fromstring(figure.to_svg())
 
 
@@ -167,9 +168,7 @@ def test_any_name_is_drawn(recwarn: pytest.WarningsRecorder) -> None:
         lambda: result().plot("over_kk"),
         lambda: leaderboard(two()).plot(cost=3),
         lambda: leaderboard(two()).plot(cost={"another": 1.0}),
-        lambda: (
-            copy.replace(calibrate(PAIRS), curve=()).plot() if sys.version_info >= (3, 13) else result().plot("none")
-        ),
+        lambda: replace(calibrate(PAIRS), curve=()).plot(),
     ],
 )
 def test_what_cannot_be_drawn_is_said(wrong: Callable[[], Any]) -> None:
