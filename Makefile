@@ -302,6 +302,7 @@ bench: $(PEERS_READY) $(READY) ## Run the benchmarks against other people's tool
 .PHONY: bench-smoke
 bench-smoke: $(PEERS_READY) $(READY) ## Run every benchmark once at a tiny size.
 	@$(RUN)/python -m benchmarks.logs --smoke
+	@$(RUN)/python -m benchmarks.start --smoke
 	@$(call with-byte-code,$(PEERS_VENV)) benchmarks/run.py --smoke $(RUN_ARGS)
 
 .PHONY: screenshots

@@ -41,9 +41,10 @@ RENEW = "python -m benchmarks.simulate_statistics"
 
 
 def hash_of_code() -> str:
-    """Return a hash of what the tables rest on: krag_eval/statistics and the simulations, without comments.
+    """Return a hash of what the tables rest on: krag_eval/statistics and the simulations, without comments and imports.
 
-    It is that of the syntax trees without docstrings, written down in a way that no version of Python changes.
+    It is that of the syntax trees without docstrings, written down in a way that no version of Python changes. Where
+    something is imported changes no number.
     """
     paths = sorted([*(ROOT / "krag_eval" / "statistics").glob("*.py"), *(ROOT / "benchmarks").glob("simulate*.py")])
     apart = ("simulate_monitoring.py", "simulated_labels.py", "simulated_estimates.py")  # not on this page
@@ -56,9 +57,10 @@ def hash_of_code() -> str:
 
 
 def _written(node: object) -> str:
-    """Return a syntax tree as text, without docstrings, places and what is empty."""
+    """Return a syntax tree as text, without docstrings, imports, places and what is empty."""
     if isinstance(node, list):
-        kept = [one for one in node if not (isinstance(one, ast.Expr) and _is_text(one.value))]
+        told = [one for one in node if not (isinstance(one, ast.Expr) and _is_text(one.value))]
+        kept = [one for one in told if not isinstance(one, ast.Import | ast.ImportFrom)]
         return f"[{','.join(map(_written, kept))}]"
     if not isinstance(node, ast.AST):
         return repr(node)

@@ -98,6 +98,7 @@ from .cli.files import read_runs as read_runs
 from .cli.loading import load_embeddings as load_embeddings
 from .cli.loading import load_object as load_object
 from .cli.options import CutOffs as CutOffs
+from .cli.options import Declared as Declared
 from .cli.options import RunScoringOptions as RunScoringOptions
 from .cli.options import ScoringOptions as ScoringOptions
 from .cli.options import cut_offs_option as cut_offs_option

@@ -1,10 +1,39 @@
-"""Types of numpy arrays."""
+"""NumPy, imported when it is first used, and the types of its arrays.
 
-from typing import Any
+What reads files starts without NumPy: modules that a command needs before there is something to compute take `np` from
+here.
+"""
 
-import numpy as np
+from __future__ import annotations
 
-# Not numpy.typing.NDArray: importing numpy.typing costs a tenth of importing numpy.
-IntArray = np.ndarray[Any, np.dtype[np.int64]]
-FloatArray = np.ndarray[Any, np.dtype[np.float64]]
-BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["BoolArray", "FloatArray", "IntArray", "np", "unique"]
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    # Not numpy.typing.NDArray: importing numpy.typing costs a tenth of importing numpy.
+    IntArray = np.ndarray[Any, np.dtype[np.int64]]
+    FloatArray = np.ndarray[Any, np.dtype[np.float64]]
+    BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
+else:
+    IntArray = FloatArray = BoolArray = Any
+
+    class _NumPy:
+        def __getattr__(self, name: str) -> object:
+            import numpy as np
+
+            found = getattr(np, name)
+            setattr(self, name, found)  # the next time it is found without this call
+            return found
+
+    np = _NumPy()
+
+
+def unique(values: IntArray) -> IntArray:
+    """Return the different numbers in ascending order.
+
+    Without their counts NumPy would import its masked arrays, which takes a third of the time of all of NumPy.
+    """
+    return np.unique(values, return_counts=True)[0]

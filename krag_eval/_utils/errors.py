@@ -16,6 +16,7 @@ nobody changes any more, and arguments, which each front end words: Python `k=0`
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import itertools
 import sys
 import warnings
@@ -197,6 +198,17 @@ def needing(needed_by: Part, package: str, extra: str | None, *, module: str | N
         if error.name != (module or package):
             raise
         raise MissingDependencyError(needed_by, package, extra) from error
+
+
+def need_installed(needed_by: Part, package: str, extra: str | None) -> None:
+    """Say that an optional package is missing, before there is work that would be lost; it is not imported yet.
+
+    Raises:
+        MissingDependencyError: It is not installed.
+    """
+    with needing(needed_by, package, extra):
+        if importlib.util.find_spec(package) is None:
+            raise ModuleNotFoundError(f"No module named {package!r}", name=package)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
+from krag_eval._utils.arrays import np
 
 if TYPE_CHECKING or sys.version_info >= (3, 12):
     from functools import cached_property as cached_property

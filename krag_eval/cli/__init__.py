@@ -35,19 +35,11 @@ def main() -> None:
         if sys.argv[1:] == ["--version"]:  # without the time that importing the commands takes
             _run(lambda: print(f"krag-eval {__version__}"))
             return
-        try:
-            from krag_eval.cli.app import asked_for
-
-            app = asked_for(sys.argv[1:])
-        except ImportError as error:
-            if error.name not in ("typer", "rich"):
-                raise
-            raise MissingDependencyError("krag-eval", error.name, "cli") from error
         with warnings.catch_warnings():
             warnings.simplefilter("always", KragEvalWarning)
             warnings.showwarning = _show_warning
             with interruptible():
-                _run(lambda: app(prog_name="krag-eval"))  # also as `python -m krag_eval`
+                _run(_call)
     except KragEvalError as error:
         _say(f"{type(error).__name__}: {as_typed(error.args)}", is_line=True)
         sys.exit(2)
@@ -64,6 +56,17 @@ def main() -> None:
         sys.exit(70)
 
 
+def _call() -> None:
+    try:
+        from krag_eval.cli.app import Program
+
+        Program()(prog_name="krag-eval")  # also as `python -m krag_eval`
+    except ImportError as error:
+        if error.name not in ("click", "rich"):
+            raise
+        raise MissingDependencyError("krag-eval", error.name, "cli") from error
+
+
 def _say(text: str, *, is_line: bool = False) -> None:
     """Print to stderr what may contain foreign text, which cannot pretend to be a line of its own."""
     print(escape_controls(text.replace("\n", "\\n") if is_line else text), file=sys.stderr)
@@ -77,7 +80,7 @@ def _run(app: Callable[[], object]) -> None:
         finally:
             sys.stdout.flush()
     except (OSError, SystemExit) as error:
-        cause = error.__context__ if isinstance(error, SystemExit) else error  # typer exits with 1 if nobody reads
+        cause = error.__context__ if isinstance(error, SystemExit) else error  # click exits with 1 if nobody reads
         if not isinstance(cause, OSError) or cause.filename is not None or cause.errno not in _UNWRITABLE:
             raise
         with contextlib.suppress(OSError, ValueError):  # Python would try to write again when it exits, and complain

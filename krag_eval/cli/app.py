@@ -1,19 +1,19 @@
-"""The commands of `krag-eval`."""
+"""The commands of `krag-eval`; only the one that is called is imported."""
 
 from __future__ import annotations
 
 import importlib
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import typer
+import click
 
-from krag_eval._utils.errors import KragEvalError
+from krag_eval._utils.errors import KragEvalError, did_you_mean
 from krag_eval._utils.plugins import COMMANDS as BESIDE
 from krag_eval._utils.plugins import load, offered
 from krag_eval._utils.version import __version__
+from krag_eval.cli.completion import completion_options
 from krag_eval.cli.help import Command, Group
 
 # Each is the function of its name in the module of its name. Others come from packages beside the core.
@@ -26,90 +26,81 @@ _LINES = Path(__file__).with_name("summaries.txt").read_text(encoding="utf-8").s
 SUMMARIES = dict(line.split(": ", 1) for line in _LINES)
 
 
-def app_of(commands: Sequence[str] | None = None, *, is_list: bool = False) -> typer.Typer:
-    """Return the program with all of its commands, or with some: those that are left out are not imported.
+class Program(Group):
+    """`krag-eval`: its commands are listed by their first sentences, and each is imported when it is called."""
 
-    Args:
-        commands: The names of the commands; all by default.
-        is_list: Only list them: of our own none is imported, and none can be called.
-    """
-    app = typer.Typer(
-        name="krag-eval",
-        cls=Group,
-        help="Measure whether the retriever finds the right documents, and how well it ranks them.",
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    )
-    app.callback()(krag_eval)
-    for name in known("") if commands is None else commands:
+    def __init__(self) -> None:
+        version = click.Option(
+            ["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Print the version."
+        )
+        super().__init__(
+            name="krag-eval",
+            help="Measure whether the retriever finds the right documents, and how well it ranks them.",
+            no_args_is_help=True,
+            params=[version, *completion_options()],
+            context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        )
+
+    def list_commands(self, _: Any) -> list[str]:
+        """Return the names, those of packages beside the core before the last one of ours."""
+        return [*COMMANDS[:-1], *offered(BESIDE), COMMANDS[-1]]
+
+    def get_command(self, _: Any, cmd_name: str) -> click.Command | None:
+        """Return a command, imported; None if there is no such one."""
+        if not _is_known(cmd_name):
+            return None
         try:
-            app.command(name, cls=Command)(_listed(name) if is_list and name in SUMMARIES else _function(name))
+            return made(cmd_name, _function(cmd_name))
         except KragEvalError as error:  # others can be loaded; whatever is given to this one, the reason is told
-            any_arguments = {"allow_extra_args": True, "ignore_unknown_options": True}
-            app.command(name, cls=Command, context_settings=any_arguments)(_raising(error))
-    return app
+            return _raising(cmd_name, error)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Find the command that is called; of one that is none, name the one that is meant."""
+        name = args[0]
+        if not ctx.resilient_parsing and not name.startswith("-") and not _is_known(name):
+            ctx.fail(f"No such command {name!r}.{did_you_mean(name, self.list_commands(ctx))}")
+        return super().resolve_command(ctx, args)
+
+    def summary_of(self, ctx: click.Context, name: str) -> str:
+        """Return the first sentence about a command."""
+        known = SUMMARIES.get(name)
+        command = None if known else self.get_command(ctx, name)
+        return known or ("" if command is None else command.get_short_help_str(1000))
 
 
-def asked_for(arguments: Sequence[str]) -> typer.Typer:
-    """Return the program with the command that is called or completed, or with a list of them all."""
-    if "_KRAG_EVAL_COMPLETE" in os.environ:  # a shell asks for completion, and gives the line so far
-        line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS") or ""
-        arguments = line.split()[1:]
-    commands = known(next((one for one in arguments if not one.startswith("-")), ""))
-    return app_of(commands, is_list=len(commands) > 1)
+def _is_known(name: str) -> bool:
+    return name in COMMANDS or name in offered(BESIDE)
 
 
-def known(name: str) -> Sequence[str]:
-    """Return the commands to import for a first argument: that command alone, or all if there is no such one."""
-    if name in COMMANDS:
-        return [name]
-    beside = offered(BESIDE)  # the packages beside the core are looked for only now: it takes a moment
-    return [name] if name in beside else [*COMMANDS[:-1], *beside, COMMANDS[-1]]
+def made(name: str, function: Callable[..., None]) -> click.Command:
+    """Return the command of a function."""
+    from krag_eval.cli.declaring import command_of  # with all that options may be
+
+    return command_of(name, function)
 
 
 def _function(name: str) -> Callable[..., None]:
-    """Return the function of a command, as Typer takes it.
+    """Return the function of a command.
 
     Raises:
         KragEvalError: It comes from a package beside the core, and cannot be loaded.
     """
     attribute = name.replace("-", "_")
-    function: Callable[..., None]
     if name in COMMANDS:
-        function = getattr(importlib.import_module(f"krag_eval.cli.{attribute}"), attribute)
-    else:
-        function = load(BESIDE, name)
-    from krag_eval.cli.options import expand_option_groups  # with all that options may be
-
-    return expand_option_groups(function)
+        return getattr(importlib.import_module(f"krag_eval.cli.{attribute}"), attribute)  # type: ignore[no-any-return]
+    return load(BESIDE, name)  # type: ignore[no-any-return]
 
 
-def _listed(name: str) -> Callable[[], None]:
-    def command() -> None: ...
-
-    command.__doc__ = SUMMARIES[name]
-    return command
-
-
-def _raising(error: KragEvalError) -> Callable[[], None]:
+def _raising(name: str, error: KragEvalError) -> click.Command:
     def command() -> None:
         raise error
 
-    command.__doc__ = f"(cannot be loaded) {error}"
-    return command
+    any_arguments = {"allow_extra_args": True, "ignore_unknown_options": True}
+    about = f"(cannot be loaded) {error}"
+    return Command(name, callback=command, help=about, context_settings=any_arguments)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
         print(f"krag-eval {__version__}")
-        raise typer.Exit
-
-
-def krag_eval(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Measure whether the retriever finds the right documents, and how well it ranks them."""
+        ctx.exit()

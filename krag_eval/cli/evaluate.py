@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from krag_eval import EvaluationResult, InvalidInputError, evaluate_run, leaderboard, read_traces
+from krag_eval import EvaluationResult, InvalidInputError, evaluate_run
 from krag_eval._utils.checks import check_count, one_of
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import escape_controls, format_value, number_of
-from krag_eval.analysis.leaderboard import MARK, Leaderboard
 from krag_eval.cli.files import RunFileOptions, read_runs
 from krag_eval.cli.options import CutOffs, RunScoringOptions, parse_cut_offs, parse_names
 from krag_eval.cli.output import (
@@ -25,16 +24,15 @@ from krag_eval.cli.output import (
     put_json,
 )
 from krag_eval.datasets import EvalSet, Run
-from krag_eval.evaluation.misses import QueryReview
 from krag_eval.evaluation.results import missing_queries
+
+if TYPE_CHECKING:
+    from krag_eval.analysis.leaderboard import Leaderboard
+    from krag_eval.evaluation.misses import QueryReview
 
 _MOST_LISTED = 20
 _MOST_REVIEWED = 100
-_EXPORTS: dict[str, Callable[[Leaderboard], str]] = {
-    "markdown": Leaderboard.to_markdown,
-    "latex": Leaderboard.to_latex,
-    "csv": Leaderboard.to_csv,
-}
+_EXPORTS = ("markdown", "latex", "csv")
 
 
 def evaluate(
@@ -84,6 +82,8 @@ def evaluate(
         raise InvalidInputError("`--traces` and RUN are both given. Score them one after the other.")
     try:
         if traces:
+            from krag_eval import read_traces
+
             run = read_traces(traces, evalset=questions, repeated=repeated, max_bad_rows=max_bad_rows)
             read, questions = {run.name: run}, _asked(questions, run)
         else:
@@ -131,7 +131,7 @@ def evaluate(
     if output_format == "terminal":
         _print(results, keys, reviews, intervals=intervals)
     else:
-        table = _EXPORTS[output_format](_board(results, keys, intervals=intervals))
+        table: str = getattr(_board(results, keys, intervals=intervals), f"to_{output_format}")()
         print(escape_controls(table.replace("\r\n", "\n").removesuffix("\n")))
 
 
@@ -190,6 +190,8 @@ def _means(results: Mapping[str, EvaluationResult]) -> list[str]:
 
 
 def _board(results: Mapping[str, EvaluationResult], keys: list[str] | None, *, intervals: bool) -> Leaderboard:
+    from krag_eval import leaderboard  # slow to import, and one run needs none
+
     with collected_warnings() as caught:
         board = leaderboard(results, keys, intervals=intervals)
     print_notes(caught)
@@ -206,6 +208,8 @@ def _print(
     """Print the values, what they leave out, and the questions that were asked for."""
     out, several = console(), len(results) > 1
     if several:
+        from krag_eval.analysis.leaderboard import MARK
+
         board = _board(results, keys, intervals=intervals)
         out.print(board.title, style="bold", soft_wrap=True)
         print_report_table(board.table(MARK, is_short=True), out)

@@ -19,8 +19,7 @@ from krag_eval._utils.objects import cached_property
 from krag_eval.datasets import EvalSet, Run, read_corpus, read_evalset, read_run
 from krag_eval.datasets.formats.layout import FIELDS_OF, has_column
 from krag_eval.datasets.formats.registry import check_format, detect
-from krag_eval.datasets.formats.source import Source
-from krag_eval.datasets.inspection import inspect_file, split_cells
+from krag_eval.datasets.formats.source import CELLS, Source
 from krag_eval.datasets.run import FLATTENED
 from krag_eval.documents.document import Document
 
@@ -52,6 +51,10 @@ class FileOptions:
         questions = read_evalset(path, **self.reading(path, "evalset"), **settings)
         if self.separator is not None or path in runs or DASH in map(str, (path, *runs)):
             return questions
+        if Source(path).container not in CELLS:
+            return questions
+        from krag_eval.datasets.inspection import split_cells  # slow to import
+
         return split_cells(questions, path, lambda: (one for run in runs for one in self._peeked(run)))
 
     def _peeked(self, path: Path) -> Iterator[object]:
@@ -201,6 +204,8 @@ def has_results(path: Path, files: FileOptions) -> bool:
     """
     if str(path) == DASH:
         return False
+    from krag_eval.datasets.inspection import inspect_file  # slow to import
+
     found = inspect_file(path, **files.chosen(path))
     if found.kind == "log":
         raise InvalidInputError(f"{path}: {found.note[:1].lower()}{found.note[1:]}")

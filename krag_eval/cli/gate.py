@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import typer
 
 from krag_eval._utils.formatting import number_of
 from krag_eval.analysis.gate import GateReport, Policy, Status, check_gate, read_policy
@@ -54,7 +53,7 @@ def gate(
         runs = {} if against is None else {f"{against.name} (baseline)": against}
         built = build_report(questions, runs | {checked.name: checked}, gate=report, **settings)
         print_written([write_report(built, out, force=force)], notes())
-    raise typer.Exit(report.exit_code)
+    sys.exit(report.exit_code)
 
 
 _COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.INCONCLUSIVE: "yellow"}

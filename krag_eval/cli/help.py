@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from typer.core import TyperCommand, TyperGroup
+import click
 
+from krag_eval._utils.errors import did_you_mean
 from krag_eval._utils.formatting import escape_controls
 from krag_eval._utils.signals import exit_codes
 
@@ -35,18 +36,6 @@ _LINES = Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").sp
 EXAMPLES = {name: "\n".join(lines) for name, lines in itertools.groupby(_LINES, lambda line: line.split()[1])}
 
 
-class _Help:
-    """Format the help of a command."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        """Show no type beside a flag: it takes no value."""
-        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
-        for parameter in parameters:
-            if getattr(parameter, "is_flag", False):
-                parameter.metavar = ""
-        return parameters
-
-
 @contextlib.contextmanager
 def _endings() -> Iterator[None]:
     """Give what ends a command exit codes of its own; an error that quotes an argument is printed without harm."""
@@ -54,15 +43,30 @@ def _endings() -> Iterator[None]:
         try:
             yield
         except Exception as error:
+            if isinstance(error, click.NoSuchOption):  # of several that are similar, click names them all
+                named, meant = error.option_name, did_you_mean(error.option_name, error.possibilities or ())
+                raise click.UsageError(escape_controls(f"No such option {named!r}.{meant}"), error.ctx) from None
             if isinstance(message := getattr(error, "message", None), str):
                 error.message = escape_controls(message)  # type: ignore[attr-defined]
             raise
 
 
-class Group(_Help, TyperGroup):
+class Group(click.Group):
     """The list of the commands."""
 
-    # Here, before Typer gives what ends a command exit codes of its own.
+    def summary_of(self, ctx: Any, name: str) -> str:
+        """Return the first sentence about a command."""
+        raise NotImplementedError
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Return the commands and options that begin so; click would import each command for its text."""
+        from click.shell_completion import CompletionItem
+
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        commands = [CompletionItem(name, help=self.summary_of(ctx, name)) for name in names]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
+
+    # Here, before click gives what ends a command exit codes of its own.
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         """Read the arguments."""
         with _endings():
@@ -75,13 +79,15 @@ class Group(_Help, TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the names with their first sentences, which click would cut off."""
-        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            _write(formatter, [(name, one.get_short_help_str(1000)) for name, one in commands if one is not None], 19)
+            _write(formatter, [(name, self.summary_of(ctx, name)) for name in self.list_commands(ctx)], 19)
 
 
-class Command(_Help, TyperCommand):
+class Command(click.Command):
     """One command."""
+
+    def format_arguments(self, ctx: Any, formatter: Any) -> None:
+        """Write nothing: `format_options` writes the arguments, too."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments and options, the options in groups if there are many."""
@@ -124,10 +130,10 @@ def _write(formatter: Any, records: Iterable[tuple[str, str]], place: int | None
         formatter.write("".join(f"{'':{place}}{line}\n" for line in lines))
 
 
-def one_of_each(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+def one_of_each(names: Callable[[], Iterable[str]]) -> Callable[[click.Context, click.Parameter, str], list[Any]]:
     """Return what completes the last of several names, separated by commas, in a shell; names are asked for then."""
 
-    def complete(incomplete: str) -> list[str]:
+    def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[Any]:
         before, comma, last = incomplete.rpartition(",")
         return [before + comma + name for name in names() if name.startswith(last)]
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
+from krag_eval.cli.options import Declared
 from krag_eval.cli.output import console, print_first, print_indented, put_json
 
 
 def langfuse_resend(
     outbox: Path,
     *,
-    timeout: Annotated[float, typer.Option(min=0)] = 60.0,
-    show: Annotated[int, typer.Option(min=0)] = 10,
+    timeout: Annotated[float, Declared(least=0)] = 60.0,
+    show: Annotated[int, Declared(least=0)] = 10,
     json_out: Path | None = None,
 ) -> None:
     """Send the scores that did not reach Langfuse. Exit code 0: all arrived, 1: some did not, 2: invalid input.
@@ -31,7 +31,7 @@ def langfuse_resend(
     resent = adapter.resend_outbox(outbox, timeout=timeout)
     if not put_json(json_out, resent.to_dict):
         _print(resent, show)
-    raise typer.Exit(0 if resent.ok else 1)
+    sys.exit(0 if resent.ok else 1)
 
 
 def _print(resent: Any, show: int) -> None:

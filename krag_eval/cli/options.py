@@ -1,8 +1,7 @@
 """The options of the commands, and how their values are read.
 
-A parameter of a command is an argument if it is positional, and an option otherwise. The docstring of the command says
-what it is, with its names and metavar in parentheses if they are not the usual ones; `{tokenizer}` stands for all that
-this option can be. Those that several commands share:
+`declaring.py` makes options of the parameters of a command, as its docstring describes them; `{tokenizer}` stands for
+all that this option can be. Those that several commands share:
 
 Parameters:
     evalset (EVALSET): Questions with their gold documents.
@@ -34,33 +33,20 @@ Parameters:
 
 from __future__ import annotations
 
-import ast
 import dataclasses
-import functools
 import importlib
-import inspect
-import operator
 import re
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
-
-import typer
+from typing import Annotated, Any, NamedTuple
 
 from krag_eval._utils.errors import refuse
-from krag_eval._utils.limits import DEFAULT_LIMITS, set_limits
-from krag_eval.cli import typed
-from krag_eval.cli.files import dashes
-from krag_eval.cli.help import one_of_each
 from krag_eval.cli.loading import load_embeddings
-from krag_eval.cli.output import set_plain
-from krag_eval.documents.readers import IdKey
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS
 
 # What a shell completes, by parameter; a docstring may name them in braces. Where they stand is imported when they are
 # asked for: `module:name`, or the words themselves.
-_VALUES: Mapping[str, str | tuple[str, ...]] = {
+VALUES: Mapping[str, str | tuple[str, ...]] = {
     "match": "krag_eval.matching.settings:MATCH_METHODS",
     "tokenizer": "krag_eval.documents.tokenizers:TOKENIZERS",
     "level": "krag_eval.datasets.question:LEVELS",
@@ -84,7 +70,7 @@ _VALUES: Mapping[str, str | tuple[str, ...]] = {
 
 def values_of(name: str) -> list[str]:
     """Return what an option can be."""
-    where = _VALUES[name]
+    where = VALUES[name]
     if isinstance(where, tuple):
         return list(where)
     module, _, attribute = where.partition(":")
@@ -93,13 +79,35 @@ def values_of(name: str) -> list[str]:
     return [*found, "all"] if name == "metrics" else list(found)
 
 
-_SECTION = re.compile(r"\n\nParameters:\n(.*?)\s*\Z", re.DOTALL)
-_PARAMETER = re.compile(r"^    (\w+)(?: \(([^)]*)\))?: (.*(?:\n {8}.*)*)", re.MULTILINE)
+# What stands for a value in the help, where neither its type nor a docstring says it better.
+METAVARS: Mapping[str, str] = {
+    "metrics": "NAME,NAME,...",
+    "match": "NAME,NAME,...",
+    **dict.fromkeys(("id_key", "doc_key", "grade_key"), "KEY"),
+    **dict.fromkeys((*VALUES.keys() - {"metrics", "match"}, "encoding", "ties", "gain", "metric", "name"), "NAME"),
+    "timeout": "SECONDS",
+}
 
 
-def cut_offs_option(default: Sequence[int]) -> Any:
+class Declared(NamedTuple):
+    """What the annotation of a parameter says about its option beside the type: `Annotated[int, Declared(least=0)]`.
+
+    Attributes:
+        names: The names, in place of the one of the parameter.
+        metavar: What stands for the value in the help.
+        default: What is shown as the default, in place of its value.
+        least: The least number.
+    """
+
+    names: tuple[str, ...] = ()
+    metavar: str | None = None
+    default: str | None = None
+    least: float | None = None
+
+
+def cut_offs_option(default: Sequence[int]) -> Declared:
     """Return the option `--k` with this default."""
-    return typer.Option("--k", "-k", show_default=",".join(map(str, default)))
+    return Declared(("--k", "-k"), "K,K,...", ",".join(map(str, default)))
 
 
 CutOffs = Annotated[str | None, cut_offs_option(DEFAULT_CUT_OFFS)]
@@ -186,111 +194,6 @@ class RunScoringOptions(ScoringOptions):
         return super().settings() | {"corpus": None if self.corpus is None else read_corpus(self.corpus)}
 
 
-def expand_option_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the command with one option for each field of the dataclasses among its parameters.
-
-    Typer takes the options of a command from its signature. A command with a parameter `scoring: ScoringOptions` gets
-    the fields of `ScoringOptions` in its place, and is called with an instance that holds their values. What it passes
-    on as `**passed: Annotated[Any, function, "margin seed"]` has the types and the defaults of that function.
-    """
-    hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
-    described, signature = _described(sys.modules[__name__]) | _described(command), inspect.signature(command)
-    parameters = []
-    for name, parameter in sorted(signature.parameters.items(), key=lambda item: item[0] in groups):
-        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            _, function, names = get_args(hints[name])
-            types, its = get_type_hints(function), inspect.signature(function).parameters
-            parameters += [_declare(its[one].replace(annotation=types[one]), *described[one]) for one in names.split()]
-            continue
-        if name not in groups:
-            parameters.append(_declare(parameter.replace(annotation=hints[name]), *described[name]))
-            continue
-        types, group = get_type_hints(groups[name], include_extras=True), groups[name]
-        about = functools.reduce(operator.or_, map(_described, reversed(group.__mro__)), described)
-        for field in dataclasses.fields(group):
-            one = inspect.Parameter(field.name, _OPTION, default=field.default, annotation=types[field.name])
-            parameters.append(_declare(one, *about[field.name]))
-    about_limits = f"Allow larger input, such as row=1GB; the limits are {', '.join(DEFAULT_LIMITS)}."
-    limits = inspect.Parameter("limits", _OPTION, default=None, annotation=str | None)
-    parameters.append(_declare(limits, "NAME=SIZE,...", about_limits))
-    plain = inspect.Parameter("plain", _OPTION, default=False, annotation=bool)
-    parameters.append(_declare(plain, "", "Print one fact per line, without colour, tables and progress bars."))
-
-    shown = {one.name: _shown(one) for one in parameters}
-    shown |= {ours: shown[name] for name, ours in _ARGUMENTS.items() if name in shown}
-
-    @functools.wraps(command)
-    def call(**given: Any) -> None:
-        typed.options.clear()
-        typed.options.update(shown)
-        pairs = (part.partition("=")[::2] for part in (given.pop("limits") or "").split(",") if part.strip())
-        set_plain(given.pop("plain"))
-        set_limits(**{name.strip(): size for name, size in pairs})
-        for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in dataclasses.fields(group)})
-        with dashes(command.__name__, given):
-            command(**given)
-
-    call.__doc__ = _SECTION.sub("", _docstring(command))
-    call.__dict__["__signature__"] = signature.replace(parameters=parameters)
-    return call
-
-
-_OPTION = inspect.Parameter.KEYWORD_ONLY
-# The arguments of the library that are called otherwise here.
-_ARGUMENTS = {"match": "match_method", "raw_text": "normalize", "labels": "people"}
-
-
-def _shown(parameter: inspect.Parameter) -> str:
-    """Return what messages call a declared parameter: `--match`, `EVALSET`."""
-    made = get_args(parameter.annotation)[1]
-    if isinstance(made, typer.models.ArgumentInfo):
-        return made.metavar or parameter.name.upper()
-    names = (one for one in (made.default, *(made.param_decls or ())) if str(one).startswith("--"))
-    return next(names, f"--{parameter.name.replace('_', '-')}").partition("/")[0]  # of --resume/--no-resume the first
-
-
-def _described(owner: object) -> dict[str, tuple[str, str]]:
-    """Return what a docstring says about each parameter: what is in parentheses, and the text."""
-    section = _SECTION.search(_docstring(owner))
-    found = _PARAMETER.findall(section[1]) if section else []
-    return {name: (declared, re.sub(r"{(\w+)}", _names_in, " ".join(text.split()))) for name, declared, text in found}
-
-
-def _names_in(table: re.Match[str]) -> str:
-    *names, last = values_of(table[1])
-    return f"{', '.join(names)} or {last}"
-
-
-def _docstring(owner: Any) -> str:
-    """Return the docstring, from the source if Python runs without docstrings (-OO)."""
-    if sys.flags.optimize < 2 or owner is object:
-        return inspect.cleandoc(owner.__doc__ or "")
-    tree = ast.parse(inspect.getsource(owner))
-    return ast.get_docstring(tree if inspect.ismodule(owner) else tree.body[0]) or ""  # type: ignore[arg-type]
-
-
-def _declare(parameter: inspect.Parameter, declared: str, text: str) -> inspect.Parameter:
-    """Return the parameter as Typer takes it, with the names and the metavar that are declared, and its help."""
-    name, hint = parameter.name, parameter.annotation
-    names = [part for part in declared.split() if part.startswith("-")]
-    metavar = " ".join(part for part in declared.split() if not part.startswith("-")) or None
-    if get_origin(hint) is Annotated:
-        hint, made = get_args(hint)
-    elif parameter.kind is _OPTION:
-        names = names or ([f"--{name.replace('_', '-')}"] if hint is bool else [])
-        completed = one_of_each(functools.partial(values_of, name)) if name in _VALUES else None
-        parser = _parse_key if name in ("id_key", "doc_key") else None
-        if parser or name == "id_map":  # whose types in Python are more than what is typed
-            hint = str if parameter.default is not None else str | None
-        made = typer.Option(*names, metavar=metavar or (parser and "KEY"), autocompletion=completed, parser=parser)
-    else:
-        made = typer.Argument(metavar=metavar)
-    made.help = text
-    return parameter.replace(kind=_OPTION, annotation=Annotated[hint, made])
-
-
 _NAMES = re.compile(r"(?:\([^()]*\)|[^,])+")  # a comma between parentheses, as in f(a=1,b=2), ends no name
 
 
@@ -317,12 +220,6 @@ def parse_cut_offs(
         else:
             refuse("k", "positive integers separated by commas, such as 1,5,10, or `all`", text)
     return cut_offs
-
-
-def _parse_key(text: str) -> IdKey:
-    """Return `source,page` as two keys."""
-    keys = tuple(part.strip() for part in text.split(","))
-    return keys if len(keys) > 1 and all(keys) else text
 
 
 def parse_threshold(text: str | None) -> float | Mapping[str, float]:

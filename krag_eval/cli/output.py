@@ -11,11 +11,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import typer
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
 from rich.segment import Segment
-from rich.table import Table as Grid
 from rich.text import Text
 
 from krag_eval._utils.errors import KragEvalWarning
@@ -28,6 +26,7 @@ from krag_eval.cli.typed import as_typed
 
 if TYPE_CHECKING:
     import rich.progress
+    from rich.table import Table as Grid
 
     from krag_eval.analysis.comparison import Comparison
     from krag_eval.evaluation.results import EvaluationResult
@@ -114,7 +113,7 @@ def stopping(say: Callable[[], str] | None = None) -> Iterator[None]:
         yield
     except KeyboardInterrupt as interruption:
         notes().print(say() if say and not interruption.__cause__ else str(interruption) or "Stopped.")
-        raise typer.Exit(130) from None
+        sys.exit(130)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -124,14 +123,14 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     if _is_plain:
         _print_facts(out, columns, rows)
         return
-    grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for place, column in enumerate(columns):
-        grid.add_column(Text(column), justify="right" if place else "left", no_wrap=True)
-    for row in rows:
-        grid.add_row(*(Text(escape_controls(cell)) for cell in row))
-    # rich would cut names and digits to fit.
-    out.width = max(out.width, out.measure(grid, options=out.options.update(max_width=100_000)).maximum)
-    out.print(grid)
+    # Not a table of rich, which cuts names and digits to fit, and takes as long as all of a small evaluation.
+    cells = [[one_line(cell) for cell in row] for row in (columns, *rows)]
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    for number, row in enumerate(cells):
+        gaps = [" " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
+        first, *others = zip(row, gaps, strict=True)
+        line = "  ".join(["".join(first), *(gap + cell for cell, gap in others)])
+        out.print(Text(line, style="" if number else "bold"), soft_wrap=True)
 
 
 def print_result(result: EvaluationResult, title: str) -> None:
@@ -401,6 +400,8 @@ def _widths(table: Table, columns: Sequence[int], width: int) -> list[int]:
 
 
 def _grid(table: Table, columns: Sequence[int], width: int) -> Grid:
+    from rich.table import Table as Grid  # slow to import
+
     grid = Grid(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), collapse_padding=True)
     for at, taken in zip(columns, _widths(table, columns, width), strict=True):
         column = table.columns[at]

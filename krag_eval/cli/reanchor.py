@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Annotated, Any
-
-import typer
 
 from krag_eval import InvalidInputError
 from krag_eval._utils.files.io import DASH
 from krag_eval._utils.formatting import in_quotes, number_of
 from krag_eval.cli.files import FileOptions, check_free
+from krag_eval.cli.options import Declared
 from krag_eval.cli.output import console, notes, print_first, print_indented, print_table, put_json
 from krag_eval.datasets import reanchoring, write_evalset
 from krag_eval.datasets.formats.registry import format_to_write
@@ -37,7 +37,7 @@ def reanchor(
     force: bool = False,
     tokenizer: str = "words",
     to: str = "chunks",
-    show: Annotated[int, typer.Option(min=0)] = 10,
+    show: Annotated[int, Declared(least=0)] = 10,
     json_out: Path | None = None,
     files: FileOptions,
     **passed: Annotated[Any, reanchoring.reanchor, "threshold doc_key with_texts"],
@@ -74,7 +74,7 @@ def reanchor(
     if not put_json(json_out, lambda: named | report.to_dict()):
         _print(report, evalset, corpus, show)
     notes().print(f"Written to {target}")
-    raise typer.Exit(0 if report.ok else 1)
+    sys.exit(0 if report.ok else 1)
 
 
 def _print(report: ReanchorReport, evalset: Path, corpus: Path, show: int) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 import json
 import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
-
-import typer
 
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import refuse
@@ -17,6 +16,7 @@ from krag_eval._utils.files.strict_json import refuse_constant
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.files import FileOptions
 from krag_eval.cli.loading import load_object
+from krag_eval.cli.options import Declared
 from krag_eval.cli.output import Bars, console, print_notes, put_json, stopping
 from krag_eval.datasets import EvalSet, RunRow
 from krag_eval.datasets.formats.native import read_journal_rows
@@ -40,11 +40,9 @@ def run(
     max_error_rate: float | None = None,
     name: str | None = None,
     param: list[str] | None = None,
-    resume: Annotated[
-        bool | None, typer.Option("--resume/--no-resume", show_default="resume if the retriever is the same")
-    ] = None,
+    resume: Annotated[bool | None, Declared(default="resume if the retriever is the same")] = None,
     fresh: bool = False,
-    retry_errors: Annotated[bool, typer.Option("--retry-errors/--keep-errors")] = True,
+    retry_errors: bool = True,
     json_out: Path | None = None,
     files: FileOptions,
     **passed: Annotated[Any, CallSettings, "concurrency timeout retries metadata id_key"],
@@ -65,9 +63,10 @@ def run(
         param (NAME=VALUE): A parameter to record: chunk_size=500; repeatable.
         metadata (none|ids|all): The metadata of documents to record: none, ids (doc_id, source, url, ...), or all.
         id_key: The key of the metadata that holds the ids of documents, if they have neither an id nor a text.
-        resume: Resume an existing run even if the retriever was changed, or refuse any existing run.
+        resume (--resume/--no-resume): Resume an existing run even if the retriever was changed, or refuse any existing
+            run.
         fresh: Replace an existing run and ask every question.
-        retry_errors: Ask the failed questions of an existing run again.
+        retry_errors (--retry-errors/--keep-errors): Ask the failed questions of an existing run again.
     """
     with stopping():
         questions = files.evalset(evalset)
@@ -98,7 +97,7 @@ def run(
     if not put_json(json_out, lambda: summary):
         _print(summary, recorder)
     if has_failed:
-        raise typer.Exit(1)
+        sys.exit(1)
 
 
 def parse_parameters(given: Sequence[str]) -> dict[str, Any]:

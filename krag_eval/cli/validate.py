@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.text import Text
 
 from krag_eval._utils.checks import check_number
 from krag_eval._utils.formatting import number_of
 from krag_eval.cli.files import FileOptions
-from krag_eval.cli.options import parse_names
+from krag_eval.cli.options import Declared, parse_names
 from krag_eval.cli.output import console, print_first, print_indented, print_table, put_json
 from krag_eval.cli.typed import as_typed
 from krag_eval.datasets import findings, validation
@@ -30,7 +30,7 @@ def validate(
     corpus: Path | None = None,
     near_duplicates: float = 0.85,
     ignore: str | None = None,
-    show: Annotated[int, typer.Option(min=0)] = 10,
+    show: Annotated[int, Declared(least=0)] = 10,
     tokenizer: str = "words",
     json_out: Path | None = None,
     files: FileOptions,
@@ -56,7 +56,7 @@ def validate(
     named = {"evalset": str(evalset), "corpus": None if corpus is None else str(corpus)}
     if not put_json(json_out, lambda: named | report.to_dict()):
         _print(report, evalset, corpus, files, show)
-    raise typer.Exit(0 if report.ok else 1)
+    sys.exit(0 if report.ok else 1)
 
 
 def _print(report: ValidationReport, evalset: Path, corpus: Path | None, files: FileOptions, show: int) -> None:

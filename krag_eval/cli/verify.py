@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
-
-import typer
 
 from krag_eval.analysis.verification import AGREEMENT, Verification
 from krag_eval.analysis.verification import verify as verify_run
@@ -35,7 +34,7 @@ def verify(
     if not put_json(json_out, verification.to_dict):
         _print(verification)
     if not verification.agrees:
-        raise typer.Exit(1)
+        sys.exit(1)
 
 
 def _print(verification: Verification) -> None:

@@ -17,8 +17,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from krag_eval._utils.arrays import np
 from krag_eval._utils.checks import as_number
 from krag_eval._utils.errors import InvalidInputError, describe_type, show, warn
 from krag_eval._utils.formatting import number_of

@@ -22,7 +22,7 @@ from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.field_roles import Field, Reading, Understanding, refusal, understand
 from krag_eval.datasets.formats.layout import kinds_of
 from krag_eval.datasets.formats.registry import detect, reading_file
-from krag_eval.datasets.formats.source import CONTAINERS, LARGEST, Source
+from krag_eval.datasets.formats.source import CELLS, CONTAINERS, LARGEST, Source
 from krag_eval.datasets.reading import read_run
 from krag_eval.datasets.run import Run
 from krag_eval.documents.document import DOC_KEY, as_document
@@ -255,7 +255,7 @@ def split_cells(questions: EvalSet, path: StrPath, others: Callable[[], Iterable
         path: Its file; only cells of tables are split.
         others: Returns the runs or corpora; called only if a gold id may hold several.
     """
-    if Source(path).container not in ("csv", "tsv", "xlsx"):
+    if Source(path).container not in CELLS:
         return questions
     given = {one for question in questions for one in (*question.gold_chunk_ids, *question.gold_doc_ids)}
     joined = {one for one in given if any(sign in one for sign in SEPARATORS)}

@@ -8,9 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
-from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.arrays import FloatArray, IntArray, np
 from krag_eval.datasets.shared_text import SHINGLE, common_letters, find_sharing, least_common, size_of
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import Document, Span

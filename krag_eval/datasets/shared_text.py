@@ -10,9 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
-from krag_eval._utils.arrays import BoolArray, IntArray
+from krag_eval._utils.arrays import BoolArray, IntArray, np
 from krag_eval.documents.columns import runs
 from krag_eval.matching.tokens import Words, mix
 

@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import Any, Literal
 
-import numpy as np
-
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray, np
 from krag_eval._utils.checks import as_number
 from krag_eval._utils.errors import Argument, InvalidInputError, RetrieverError, describe_type, errors_at, refuse, show
 from krag_eval._utils.objects import cached_property

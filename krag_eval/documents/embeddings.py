@@ -12,9 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray, np
 from krag_eval._utils.errors import Argument, InvalidInputError, refuse
 from krag_eval._utils.formatting import qualified_name
 from krag_eval.documents.columns import MISSING

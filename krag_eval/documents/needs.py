@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray, np
 from krag_eval._utils.errors import InvalidInputError, errors_at
 from krag_eval.documents.document import Need, may_be_need
 from krag_eval.documents.readers import split_pair

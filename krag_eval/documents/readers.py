@@ -41,8 +41,6 @@ from types import FunctionType, MappingProxyType
 from typing import Any
 from unicodedata import normalize
 
-import numpy as np
-
 from krag_eval._utils.checks import as_number
 from krag_eval._utils.errors import InvalidInputError, describe_type, refuse
 from krag_eval.documents.stores import FIELD_KEYS, metadata_in, text_in
@@ -763,7 +761,7 @@ def split_pair(document: object) -> tuple[object, object]:
     return document, None
 
 
-_PLAIN_NUMBERS = {float, int, np.float32, np.float64}
+_PLAIN_NUMBERS = {("builtins", "float"), ("builtins", "int"), ("numpy", "float32"), ("numpy", "float64")}
 
 
 def split_pairs(documents: list[Any]) -> tuple[list[Any], list[Any] | None]:
@@ -773,7 +771,7 @@ def split_pairs(documents: list[Any]) -> tuple[list[Any], list[Any] | None]:
         return documents, None
     if types == {tuple} and set(map(len, documents)) == {2}:
         numbers = [number for _, number in documents]
-        if set(map(type, numbers)) <= _PLAIN_NUMBERS:
+        if {(one.__module__, one.__name__) for one in set(map(type, numbers))} <= _PLAIN_NUMBERS:
             with contextlib.suppress(OverflowError):  # an integer beyond the range of a double
                 deque(map(float, numbers), maxlen=0)
                 return [document for document, _ in documents], numbers

@@ -6,8 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
+from krag_eval._utils.arrays import np
 from krag_eval._utils.errors import Argument, InvalidInputError, show
 from krag_eval._utils.limits import limit, to_allow
 

@@ -18,8 +18,6 @@ from krag_eval._utils.plugins import REPORTS, Pictured, load
 from krag_eval._utils.serialization import Tabular, data_frame, json_text, plain_fields
 from krag_eval.documents.readers import IdKey
 from krag_eval.evaluation.detail import Detail, describe_misses, largest_cut_off
-from krag_eval.evaluation.explanation import Explanation, explain, search_outcomes
-from krag_eval.matching.nearest import Nearest
 from krag_eval.metrics import ALL_METRICS
 from krag_eval.metrics.aggregation import NoAnswerState, Tally
 from krag_eval.metrics.cut_offs import check_ranks
@@ -31,9 +29,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from krag_eval.evaluation.explanation import Explanation
     from krag_eval.evaluation.groups import GroupedResults
     from krag_eval.evaluation.leaks import LeakReview
     from krag_eval.evaluation.misses import QueryReview
+    from krag_eval.matching.nearest import Nearest
     from krag_eval.metrics.aggregation import Distributions
 
 
@@ -168,6 +168,8 @@ class EvaluationResult(Printed, Pictured, Tabular, ComparedByFields):
         kept = self._kept("explain")
         name = kept.queries if kept.queries is not None else kept.query_ids
         query = name[index] if name is not None else None
+        from krag_eval.evaluation.explanation import explain, search_outcomes  # only one who asks why needs it
+
         searches = () if kept.sessions is None else search_outcomes(kept.sessions, k)[index]
         return explain(kept.batch, kept.matches, kept.judged, index, query, k, nearest, searches, kept.leaks)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.arrays import FloatArray, IntArray, unique
 from krag_eval._utils.errors import warn
 from krag_eval._utils.formatting import number_of
 from krag_eval.documents.columns import Side
@@ -49,7 +49,7 @@ def tied_orders(batch: Batch, matches: Matches) -> TiedOrders | None:
     is_open = np.maximum.reduceat(gain, starts) != np.minimum.reduceat(gain, starts)
     if not is_open.any():
         return None
-    n_queries = len(np.unique(predicted.query_of(starts[is_open])))
+    n_queries = len(unique(predicted.query_of(starts[is_open])))
     return TiedOrders(np.lexsort((-gain, group)), np.lexsort((gain, group)), n_queries)
 
 

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from itertools import chain, compress, product
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.arrays import FloatArray, IntArray, np
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.limits import limit, shown, to_allow
 from krag_eval._utils.objects import ComparedByFields, cached_property

@@ -13,9 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
-from krag_eval._utils.arrays import BoolArray, IntArray
+from krag_eval._utils.arrays import BoolArray, IntArray, np
 from krag_eval.matching.batch import Batch, Found
 from krag_eval.matching.tokens import Words, mix
 
@@ -29,7 +27,7 @@ _BITS_A_SHINGLE, _FEWEST_BITS = 8, 512
 _BYTES_AT_ONCE = 1 << 18
 _TOGETHER_FROM, _LONG = 64, 1 << 16  # so many texts are searched together in one of so many characters
 _PAIRS_AT_ONCE = 1 << 17
-_GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)
+_GOLDEN_RATIO = 0x9E3779B97F4A7C15
 
 
 def match_containment(batch: Batch) -> Found:

@@ -8,9 +8,7 @@ with the texts that it was given together.
 
 from __future__ import annotations
 
-import numpy as np
-
-from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.arrays import FloatArray, IntArray, np
 from krag_eval._utils.errors import Argument, InvalidInputError
 from krag_eval.documents.columns import MISSING
 from krag_eval.documents.embeddings import EmbeddedTexts

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from typing import Any, NamedTuple, NoReturn
 
-import numpy as np
-
-from krag_eval._utils.arrays import BoolArray, IntArray
+from krag_eval._utils.arrays import BoolArray, IntArray, np
 from krag_eval._utils.errors import InvalidInputError, errors_at
 from krag_eval.documents.access import Allowed
 from krag_eval.documents.columns import Side

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, pairwise
 from typing import Any
 
-import numpy as np
-
-from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.arrays import FloatArray, IntArray, np
 from krag_eval._utils.errors import InvalidInputError, describe_type, show
 from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import Side, SideName

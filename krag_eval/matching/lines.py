@@ -6,9 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
-from krag_eval._utils.arrays import IntArray
+from krag_eval._utils.arrays import IntArray, np
 from krag_eval._utils.limits import limit
 from krag_eval.documents.tokenizers import Tokenizer
 from krag_eval.matching.batch import number

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, IntArray
+from krag_eval._utils.arrays import BoolArray, IntArray, unique
 from krag_eval._utils.errors import Argument, InvalidInputError, Parts, warn
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.serialization import read_integer, read_record
@@ -473,7 +473,7 @@ class SpellingWatch:
 
 def _misspelled(batch: Batch, unmatched: IntArray) -> dict[tuple[int, str, str], list[str]]:
     """Return the query, a gold id without a match and a retrieved id that is not gold, with what makes them equal."""
-    queries = np.unique(np.searchsorted(batch.actual.offsets, unmatched, side="right") - 1)
+    queries = unique(np.searchsorted(batch.actual.offsets, unmatched, side="right") - 1)
     sizes = batch.predicted.sizes[queries]
     chosen = queries[np.cumsum(sizes) <= MOST_RETRIEVED].tolist()
     gold, found = ([side.ids_of(query) for query in chosen] for side in (batch.actual, batch.predicted))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from krag_eval._utils.arrays import IntArray
+from krag_eval._utils.arrays import IntArray, np
 from krag_eval._utils.checks import check_number
 from krag_eval.documents.columns import Side, join_groups
 from krag_eval.matching import find_matches

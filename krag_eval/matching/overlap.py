@@ -22,9 +22,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
-from krag_eval._utils.arrays import BoolArray, IntArray
+from krag_eval._utils.arrays import BoolArray, IntArray, np
 from krag_eval.documents.columns import runs
 from krag_eval.matching.tokens import HashedTokens, NumberedTokens, TokenTable, Words, mix
 
@@ -37,8 +35,8 @@ _FEATURE_BITS = 12
 _TEXTS_AT_ONCE, _PAIRS_AT_ONCE = 512, 1024
 # Further units of a slot set bits that are spread over all of them; beyond this many they are left out.
 _SLOT_FACTOR, _DISTANCE, _MOST_IN_SLOT = 5, 389, 64
-_BYTE_PAIRS = np.uint64(0x00FF00FF00FF00FF)
-_SUM_LANES = np.uint64(0x0001000100010001)
+_BYTE_PAIRS = 0x00FF00FF00FF00FF
+_SUM_LANES = 0x0001000100010001
 # Python strings hold code points below 0x110000, and rapidfuzz compares them much faster than lists.
 _SURROGATES_START, _SURROGATES = 0xD800, 0x800
 _MOST_UNITS = 0x110000 - _SURROGATES

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray, np
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.limits import shown, to_allow
 from krag_eval.matching.batch import Batch, Found

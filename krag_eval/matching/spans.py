@@ -13,9 +13,7 @@ from operator import itemgetter
 from typing import Any
 from unicodedata import combining, is_normalized
 
-import numpy as np
-
-from krag_eval._utils.arrays import IntArray
+from krag_eval._utils.arrays import IntArray, np
 from krag_eval._utils.errors import Argument, InvalidInputError, refuse, show
 from krag_eval.documents.columns import MISSING, Side, SideName
 from krag_eval.documents.document import DOC_KEY, as_document
@@ -33,7 +31,7 @@ _BYTES_AT_ONCE = 1 << 18
 _BEGINNING, _BYTES_A_PLACE = 256, 1 << 10
 _SHORTEST_BEGINNING, _BEGINNINGS_AT_ONCE = 64, 1 << 24
 _SLOT_BITS, _BITS_A_SLOT = 18, 5
-_GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)
+_GOLDEN_RATIO = 0x9E3779B97F4A7C15
 
 
 def read_places(
@@ -308,7 +306,7 @@ def collapse(text: str) -> str:
 _JOINED = frozenset(
     map(chr, (0x9BE, 0x9D7, 0xB3E, 0xB56, 0xB57, 0xBBE, 0xBD7, 0xCC2, 0xCD5, 0xCD6, 0xD3E, 0xD57, 0xDCF, 0xDDF, 0x102E))
 ) | frozenset(map(chr, (*range(0x1160, 0x1200), 0x1B35, 0x11127, 0x1133E, 0x11357, 0x114B0, 0x114BA, 0x114BD, 0x115AF)))
-_SPACES = np.array([point for point in range(0x3001) if chr(point).isspace()])
+_SPACES = [point for point in range(0x3001) if chr(point).isspace()]
 
 
 def positions_of(text: str) -> tuple[IntArray, IntArray]:

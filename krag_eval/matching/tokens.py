@@ -6,12 +6,11 @@ by it: tokens whose hashes collide only loosen the upper bound of the overlap, a
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
-from krag_eval._utils.arrays import BoolArray, IntArray
+from krag_eval._utils.arrays import BoolArray, IntArray, np
 from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import runs
 from krag_eval.documents.tokenizers import (
@@ -23,7 +22,10 @@ from krag_eval.documents.tokenizers import (
     tokenize_all,
 )
 
-Words = np.ndarray[Any, np.dtype[np.uint64]]
+if TYPE_CHECKING:
+    Words = np.ndarray[Any, np.dtype[np.uint64]]
+else:
+    Words = Any
 
 _TEXTS_AT_ONCE = 256  # what is cut and hashed at once stays in the processor's cache
 _CHARACTERS_AT_ONCE = 1 << 22
@@ -34,8 +36,6 @@ _ASCII_WORDS = bytes(ord(chr(i).lower()) if i < 128 and chr(i).isalnum() else 0x
 _SPACE = 0x20
 _HASHED_BYTES = 64
 _TABLE_BITS = 16
-# The first 0, 1, ... 8 bytes of a little-endian word.
-_MASKS = np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
 
 
 class HashedTokens(NamedTuple):
@@ -254,8 +254,14 @@ class Spans(NamedTuple):
         # All eight-byte words of the buffer, at every byte.
         everywhere = np.ndarray(len(self.buffer) - 7, dtype="<u8", buffer=self.buffer, strides=(1,))
         left = self.lengths[tokens] - done
-        words: Words = everywhere[self.starts[tokens] + done] & _MASKS[np.minimum(left, 8)]
+        words: Words = everywhere[self.starts[tokens] + done] & _masks()[np.minimum(left, 8)]
         return words
+
+
+@functools.cache
+def _masks() -> Words:
+    """Return the first 0, 1, ... 8 bytes of a little-endian word."""
+    return np.array([(1 << (8 * n)) - 1 for n in range(9)], dtype=np.uint64)
 
 
 def ascii_words(texts: Sequence[str]) -> tuple[Spans, IntArray]:

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
-import numpy as np
-
-from krag_eval._utils.arrays import IntArray
+from krag_eval._utils.arrays import IntArray, np
 from krag_eval._utils.errors import Argument, InvalidInputError, refuse, show
 from krag_eval.documents.tokenizers import TOKENIZERS, tokenize_all
 from krag_eval.matching import Batch

@@ -6,9 +6,7 @@ import functools
 import math
 from datetime import UTC, date, datetime
 
-import numpy as np
-
-from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.arrays import FloatArray, np
 from krag_eval._utils.checks import as_number, check_number
 from krag_eval._utils.errors import refuse
 from krag_eval.documents.readers import reader_of, split_pair

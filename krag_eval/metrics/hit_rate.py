@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from krag_eval._utils.arrays import FloatArray
+from krag_eval._utils.arrays import FloatArray, np
 from krag_eval.metrics.judgments import CutOff, Judgments
 
 

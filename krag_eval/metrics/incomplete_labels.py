@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray, np
 from krag_eval.matching import Batch, Matches
 from krag_eval.metrics.judgments import (
     CutOff,

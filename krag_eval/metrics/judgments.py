@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-import numpy as np
-
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray, np, unique
 from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import MISSING, Side, join_groups
 from krag_eval.matching import Batch, Matches
@@ -224,7 +222,7 @@ class Judgments:
         """Queries in which some rank matches gold documents of different grades: there the assignment matters."""
         grade = self.gold_grade[self.edge_gold]
         same_rank = self._relevant_of_edge[1:] == self._relevant_of_edge[:-1]
-        return np.unique(self.edge_query[1:][same_rank & (grade[1:] != grade[:-1])])
+        return unique(self.edge_query[1:][same_rank & (grade[1:] != grade[:-1])])
 
     def _count(self, query: IntArray, rank: IntArray, k: CutOff) -> IntArray:
         return np.bincount(query[within(query, rank, k)], minlength=len(self))
@@ -250,7 +248,7 @@ def judge(batch: Batch, matches: Matches) -> Judgments:
     actual, predicted = batch.actual, batch.predicted
     has_only_ids = batch.settings.methods == ("id",)
     if batch.settings.uses_spans:  # what repeats a match matches as well, so no other one's place is needed
-        same = [batch.places.codes(np.unique(matches.predicted))]
+        same = [batch.places.codes(unique(matches.predicted))]
     else:
         same = [batch.gold_ids] if has_only_ids else identity_keys(batch)
     gold_keys = [key.actual for key in same] if batch.has_gold_repeats else []
@@ -275,7 +273,8 @@ def judge(batch: Batch, matches: Matches) -> Judgments:
     counts = gold >= 0
     matched, gold = matched[counts], gold[counts]
     keys = [] if batch.matches_first_only else [key.predicted for key in same]
-    fresh = ~np.isin(matched, list(earlier_equal(predicted, matched, keys)))
+    equal = list(earlier_equal(predicted, matched, keys))
+    fresh = ~np.isin(matched, equal) if equal else np.ones(len(matched), dtype=np.bool_)
     n_gold = max(len(gold_position), 1)
     edges = np.sort(matched[fresh] * n_gold + gold[fresh])
     edges = edges[np.append(True, edges[1:] != edges[:-1])[: len(edges)]]  # merged gold documents are matched once
@@ -324,7 +323,7 @@ def _judgments(
 
 def judged_positions(batch: Batch, matches: Matches) -> IntArray:
     """Return the positions of the retrieved documents that have a grade, 0 included, sorted."""
-    found = np.unique(matches.predicted)
+    found = unique(matches.predicted)
     if not batch.matches_first_only:
         return found
     repeats, first = earlier_equal(batch.predicted, found, [batch.ids.predicted]), {*found.tolist()}
@@ -419,7 +418,7 @@ def _credited_ranks(query: IntArray, rank: IntArray, gold: IntArray, gold_rank: 
     """
     credited: BoolArray = rank == gold_rank[gold]
     same_rank = (query[1:] == query[:-1]) & (rank[1:] == rank[:-1])
-    for crowded in np.unique(query[1:][same_rank]).tolist():
+    for crowded in sorted(set(query[1:][same_rank].tolist())):
         start, stop = np.searchsorted(query, [crowded, crowded + 1]).tolist()
         ranks, golds = rank[start:stop].tolist(), gold[start:stop].tolist()
         served = _serve(ranks, golds)

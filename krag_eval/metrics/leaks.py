@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray, np
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval.documents.document import Document
 from krag_eval.metrics.judgments import CutOff, Judgments, within

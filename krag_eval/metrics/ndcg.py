@@ -6,9 +6,7 @@ import functools
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.arrays import FloatArray, IntArray, np
 from krag_eval.metrics.judgments import CutOff, Judgments, sum_by_query, within
 
 _LN2 = math.log(2)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-import numpy as np
-
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray, np
 from krag_eval.matching import Batch
 from krag_eval.metrics.judgments import CutOff, Judgments, repeated_positions
 

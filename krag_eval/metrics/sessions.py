@@ -9,16 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray, np
 from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import runs
 from krag_eval.matching import Batch
 from krag_eval.metrics.cut_offs import GivenCutOff, ranks_within
 from krag_eval.metrics.judgments import CutOff, Judgments, identity_keys, within
 
-_NEVER = np.iinfo(np.int64).max
+_NEVER = (1 << 63) - 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.arrays import FloatArray, IntArray, np
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval.matching import Batch
 from krag_eval.matching.batch import order_of

@@ -20,7 +20,6 @@ from krag_eval._utils.serialization import (
     read_record,
     refuse_state,
 )
-from krag_eval.statistics.bootstrap import SPARSE, bounds_of
 
 MOST_DRAWN = 10_000
 """Larger samples are not resampled: their sums say the same."""
@@ -112,6 +111,8 @@ class ValueDistribution:
     @property
     def is_sparse(self) -> bool:
         """Whether fewer than `SPARSE` values differ from the most common one."""
+        from krag_eval.statistics.bootstrap import SPARSE  # only intervals need it
+
         return self.table is not None and self.n - self.table.n_commonest < SPARSE
 
     @property
@@ -122,6 +123,8 @@ class ValueDistribution:
     @property
     def bounds(self) -> tuple[float, float]:
         """Between what the values may lie (see `bounds_of`)."""
+        from krag_eval.statistics.bootstrap import bounds_of
+
         return bounds_of(np.array([self.least, self.most]))
 
     def to_dict(self) -> dict[str, Any]:
@@ -152,6 +155,8 @@ class ValueDistribution:
 
 
 def _is_kept(table: FrequencyTable) -> bool:
+    from krag_eval.statistics.bootstrap import SPARSE
+
     n = table.n
     return n <= MOST_DRAWN or n - table.n_commonest < SPARSE
 

@@ -233,7 +233,7 @@ def resolvable_difference(differences: FloatArray, confidence: float, power: flo
     Source: Cohen (1988), Statistical Power Analysis for the Behavioral Sciences, 2.2 and 12.2; for retrieval, Webber,
     Moffat & Zobel (2008), CIKM, doi:10.1145/1458082.1458158.
     """
-    from scipy.special import nctdtrinc, stdtrit
+    from krag_eval._utils.special import nctdtrinc, stdtrit  # of one row it calls neither
 
     n, variance = len(differences), _moments(differences)[1]
     if not variance:

@@ -201,7 +201,7 @@ def test_a_mistake_in_a_real_process_is_one_line_on_stderr_and_exit_2(tmp_path: 
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("package", ["typer", "rich"])
+@pytest.mark.parametrize("package", ["click", "rich"])
 def test_without_its_extra_the_command_names_the_extra(tmp_path: Path, package: str) -> None:
     (tmp_path / "no_extra.py").write_text(f"""
 import sys
@@ -220,7 +220,7 @@ main()
 
 @pytest.mark.full
 def test_what_is_broken_inside_an_extra_is_not_called_missing(tmp_path: Path) -> None:
-    (tmp_path / "typer.py").write_text("import no_such_module")
+    (tmp_path / "click.py").write_text("import no_such_module")
     outcome = in_a_process(sys.executable, "-c", "from krag_eval.cli import main; main()", PYTHONPATH=str(tmp_path))
     assert "No module named 'no_such_module'" in outcome.err
     assert "not installed" not in outcome.err

@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from krag_eval import read_evalset, read_run
 from krag_eval.datasets.formats.registry import FORMATS
-from tests.support.command_line import Outcome, Runner
+from tests.support.command_line import Outcome, Runner, all_commands
 
 QUESTIONS: list[dict[str, Any]] = [
     {"id": "q1", "question": "언제?", "gold": [{"id": "a", "text": "사월", "grade": 2, "metadata": {"doc": "A"}}]},
@@ -158,11 +159,7 @@ def test_every_format_is_evaluated_as_it_is(run: Runner) -> None:
 
 
 def test_the_formats_in_the_help_are_those_of_the_table(run: Runner) -> None:
-    from typer.main import get_command
-
-    from krag_eval.cli.app import app_of
-
-    command: Any = get_command(app_of())
-    (option,) = [p for p in command.commands["convert"].params if "--to" in p.opts]
+    (option,) = [p for p in all_commands()["convert"].params if "--to" in p.opts]
     able = [name for name, its in FORMATS.items() if its.write_questions or its.write_rankings]
-    assert option.help.startswith(", ".join(able[:-1]) + f" or {able[-1]};")
+    assert isinstance(option, click.Option)
+    assert str(option.help).startswith(", ".join(able[:-1]) + f" or {able[-1]};")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import inspect
 import io
 import json
 import sys
@@ -11,13 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from krag_eval import read_evalset, read_run, write_evalset
 from krag_eval._utils.files.io import standard_streams
 from krag_eval.cli import files
-from krag_eval.cli.app import app_of
-from tests.support.command_line import Runner
+from tests.support.command_line import Runner, all_commands
 from tests.support.workbooks import write_workbook
 
 QUESTIONS = [{"id": "q1", "question": "언제?", "gold": [{"id": "a", "text": "사흘 안에."}]}]
@@ -143,8 +142,8 @@ def test_what_cannot_be_meant_is_one_line(run: Runner, line: str, message: str) 
 
 
 def test_every_path_of_every_command_is_read_written_or_needs_a_name() -> None:
-    signatures = [inspect.signature(command.callback) for command in app_of().registered_commands if command.callback]
-    paths = {name for one in signatures for name, p in one.parameters.items() if "Path" in str(p.annotation)}
+    params = [one for command in all_commands().values() for one in command.params]
+    paths = {one.name for one in params if isinstance(one.type, click.Path)}
     read = {"evalset", "runs", "run", "source", "corpus", "old_corpus", "baseline", "apply", "policy", "queries"}
     read |= {"judge", "labels", "traces", "file", "other", "supersedes", "known", "import_from", "beside"}
     read |= {"folder"}  # of `view`, which says that `-` is none

@@ -10,7 +10,7 @@ import pytest
 
 from krag_eval import evaluate, evaluate_run, read_evalset, read_run
 from tests.support.cli_evaluate_cases import QUESTIONS, ROWS, jsonl, prepare, scores
-from tests.support.command_line import Runner
+from tests.support.command_line import Runner, all_commands
 from tests.support.marks import nothing_may_match
 
 
@@ -120,13 +120,8 @@ def test_spans_are_those_of_evaluate_run(run: Runner, option: str, settings: dic
 
 
 def test_every_option_of_the_command_is_compared_above() -> None:
-    from typer.main import get_command
-
-    from krag_eval.cli.app import app_of
-
-    command: Any = get_command(app_of())
     named = {option.split()[0] for _, option, _ in OPTIONS}
-    known = {name for parameter in command.commands["evaluate"].params for name in parameter.opts if name[0] == "-"}
+    known = {name for parameter in all_commands()["evaluate"].params for name in parameter.opts if name[0] == "-"}
     of_levels = {option.split()[0] for option, _ in (*LEVELS, *SPANS)}
     # What names an embedding model is compared in test_embedding_options.py.
     of_models = {"--embeddings", "--embedding-prefix", "--similarity-threshold"}

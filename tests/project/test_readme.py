@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from typer.main import get_command
 
 from krag_eval.cli import main
-from krag_eval.cli.app import app_of
+from krag_eval.cli.app import Program
+from tests.support.command_line import all_commands
 
 ROOT = Path(__file__).parents[2]
 READMES = sorted(ROOT.glob("README*.md"))
@@ -31,7 +31,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 EXTRAS = PROJECT["optional-dependencies"]
 MOST_WORDS = 700  # of a README
 TARGETS = re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-COMMAND: Any = get_command(app_of())
+COMMANDS = all_commands()
 NOT_EXECUTED = re.compile(r"<!-- not executed: \S.* -->\s*\Z")
 
 
@@ -156,15 +156,15 @@ def test_every_command_and_option_of_krag_eval_that_is_named_exists(page: Path) 
         words = shlex.split(line) if line.startswith("krag-eval ") else []
         if not words:
             continue
-        command = COMMAND.commands.get(words[1], COMMAND)
-        assert words[1] in COMMAND.commands or words[1].startswith("-"), line
+        command = COMMANDS.get(words[1], Program())
+        assert words[1] in COMMANDS or words[1].startswith("-"), line
         known = {name for parameter in command.params for name in parameter.opts} | {"--help", "-h"}
         assert [word for word in words if word.startswith("-") and word != "-" and word not in known] == [], line
 
 
 @pytest.mark.parametrize("page", GUIDES, ids=name_of)
 def test_every_option_named_alone_is_one_of_a_command(page: Path) -> None:
-    known = {name for command in COMMAND.commands.values() for parameter in command.params for name in parameter.opts}
+    known = {name for command in COMMANDS.values() for parameter in command.params for name in parameter.opts}
     options = [line.split()[0] for line in re.findall(r"`([^`\n]+)`", prose(page)) if line.startswith("--")]
     assert [option for option in options if option not in known] == []
 
@@ -291,4 +291,4 @@ def test_the_table_of_extras_lists_all_of_them() -> None:
 
 def test_the_table_of_commands_lists_all_of_them() -> None:
     table = prose(ROOT / "docs" / "command-line.md")
-    assert sorted(re.findall(r"^\| `krag-eval ([\w-]+)` \|", table, re.MULTILINE)) == sorted(COMMAND.commands)
+    assert sorted(re.findall(r"^\| `krag-eval ([\w-]+)` \|", table, re.MULTILINE)) == sorted(COMMANDS)

@@ -37,7 +37,9 @@ def test_the_tables_are_written_into_that_page(tmp_path: Path, monkeypatch: pyte
     assert page.read_text(encoding="utf-8") == f"before\n{START}\nnew\n{END}\nafter\n"
 
 
-def test_comments_and_docstrings_do_not_change_the_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_comments_docstrings_and_imports_change_no_hash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = tmp_path / "krag_eval" / "statistics"
     folder.mkdir(parents=True)
     monkeypatch.setattr(simulate_statistics, "ROOT", tmp_path)
@@ -45,11 +47,12 @@ def test_comments_and_docstrings_do_not_change_the_hash(tmp_path: Path, monkeypa
     for text in (
         'def f(n):\n    """Return n."""\n    return n\n',
         "def f(n):  # the same\n    return n\n",
+        "import m\n\ndef f(n):\n    from m import g\n\n    return n\n",
         "def f(n):\n    return n + 1\n",
     ):
         (folder / "one.py").write_text(text, encoding="utf-8")
         found.append(hash_of_code())
-    assert found[0] == found[1] != found[2]
+    assert found[0] == found[1] == found[2] != found[3]
 
 
 def _without_sizes(line: str) -> str:

@@ -8,11 +8,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
 from krag_eval import set_limits
-from krag_eval.cli.app import app_of
-from tests.support.command_line import Runner
+from tests.support.command_line import Runner, all_commands
 from tests.support.suggestion_cases import ALLOWED, CASES, brought_by, canonical, prepare
 from tests.support.suggestions import (
     FOLDERS,
@@ -67,10 +65,9 @@ FIELDS = {"gold", "queries", "types", "evalset", "corpus"}
 @pytest.mark.full
 def test_what_the_command_line_says_is_no_python(command: Runner, tmp_path: Path) -> None:
     """The Python names of the options of each command must not appear, nor anything else that a shell cannot read."""
-    commands = get_command(app_of()).commands  # type: ignore[attr-defined]
     options = {
         name: {one.name for one in its.params if one.param_type_name == "option"} - FIELDS
-        for name, its in commands.items()
+        for name, its in all_commands().items()
     }
     found = {}
     for place, case in enumerate(CASES):

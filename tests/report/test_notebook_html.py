@@ -113,7 +113,7 @@ import importlib.abc, sys
 
 class Blocked(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"jinja2", "matplotlib", "scipy", "rich", "typer", "pandas", "markupsafe"}:
+        if name.partition(".")[0] in {"jinja2", "matplotlib", "scipy", "rich", "click", "pandas", "markupsafe"}:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Blocked())

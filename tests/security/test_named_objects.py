@@ -17,9 +17,9 @@ pytestmark = pytest.mark.full  # a process per case
 SCRIPT = Path(sys.executable).with_name("krag-eval")
 # Names that the program, its packages or Python itself might import later on, from the folder if it came first.
 TRAPS = (
-    "bm25s", "csv", "decimal", "email", "html", "importlib_metadata", "jinja2", "krag_eval_plugin", "matplotlib",
-    "pandas", "pip", "platform", "pyarrow", "rich", "scipy", "secrets", "sitecustomize", "statistics", "tenacity",
-    "typer", "usercustomize", "uuid", "yaml", "zoneinfo",
+    "bm25s", "click", "csv", "decimal", "email", "html", "importlib_metadata", "jinja2", "krag_eval_plugin",
+    "matplotlib", "pandas", "pip", "platform", "pyarrow", "rich", "scipy", "secrets", "sitecustomize", "statistics",
+    "tenacity", "usercustomize", "uuid", "yaml", "zoneinfo",
 )  # fmt: skip
 TRAP = "from pathlib import Path\nPath('sprung').open('a').write(__name__ + '\\n')\n"
 SEARCHING = """

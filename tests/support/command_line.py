@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 from krag_eval._utils.limits import LIMITS_VARIABLE
 from krag_eval.cli import main
+
+if TYPE_CHECKING:
+    import click
 
 
 class Outcome(NamedTuple):
@@ -26,23 +28,22 @@ Runner = Callable[..., Outcome]
 
 
 @functools.cache
-def cached_makers() -> tuple[Callable[..., object], Callable[..., object]]:
-    """`app_of` of ours and `get_command` of typer, cached: making the commands takes most of the time of a call.
+def cached_maker() -> Callable[[str, Callable[..., None]], click.Command]:
+    """`made` of ours, cached: making a command takes most of the time of a call, and it keeps nothing between calls."""
+    from krag_eval.cli.app import made  # some environments have no command line
 
-    They keep nothing between calls. What packages offer is a part of the key, as some tests offer something else.
-    """
-    import typer.main  # some environments have no command line
+    return functools.cache(made)
 
-    from krag_eval.cli.app import app_of
 
-    @functools.cache
-    def cached_app(commands: tuple[str, ...] | None, is_list: bool, entry_points: object) -> object:
-        return app_of(commands, is_list=is_list)
+@functools.cache
+def all_commands() -> dict[str, click.Command]:
+    """The commands by name, all of them imported."""
+    from krag_eval.cli.app import Program
 
-    def cached_app_of(commands: Sequence[str] | None = None, *, is_list: bool = False) -> object:
-        return cached_app(commands and tuple(commands), is_list, importlib.metadata.entry_points)
-
-    return cached_app_of, functools.cache(typer.main.get_command)
+    program = Program()
+    context = program.make_context("krag-eval", [], resilient_parsing=True)
+    found = {name: program.get_command(context, name) for name in program.list_commands(context)}
+    return {name: command for name, command in found.items() if command is not None}
 
 
 @pytest.fixture
@@ -50,9 +51,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     """Calls `krag-eval` with a line, read as a shell reads it, and with further arguments just as they are."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    app_of, get_command = cached_makers()
-    monkeypatch.setattr("krag_eval.cli.app.app_of", app_of)
-    monkeypatch.setattr("typer.main.get_command", get_command)
+    monkeypatch.setattr("krag_eval.cli.app.made", cached_maker())
     for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "PYTHONIOENCODING"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")  # a dumb terminal has no colours

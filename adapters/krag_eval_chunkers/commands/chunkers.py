@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from krag_eval import InvalidInputError
 from krag_eval.toolkit import (
     Bars,
     CallSettings,
+    Declared,
     FileOptions,
     Table,
     check_report,
@@ -40,10 +39,10 @@ def chunkers(
     corpus: Path,
     chunker: list[str],
     retriever: str = "bm25",
-    budgets: Annotated[str, typer.Option(show_default=False)] = ",".join(map(str, BUDGETS)),
+    budgets: str | None = None,
     baseline: str | None = None,
     cluster: str | None = None,
-    show: Annotated[int, typer.Option(min=0)] = 10,
+    show: Annotated[int, Declared(least=0)] = 10,
     out: Path | None = None,
     plots: Path | None = None,
     force: bool = False,
@@ -80,7 +79,7 @@ def chunkers(
             documents,
             found,
             search,
-            _numbers(budgets),
+            BUDGETS if budgets is None else _numbers(budgets),
             baseline=baseline,
             cluster=cluster,
             progress=bars.show,

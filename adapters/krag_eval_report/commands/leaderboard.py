@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from krag_eval import InvalidInputError
 from krag_eval.toolkit import (
     RunScoringOptions,
     check_free,
     check_target,
     console,
+    cut_offs_option,
     notes,
     parse_cut_offs,
     parse_names,
@@ -23,6 +22,8 @@ from krag_eval.toolkit import (
 from krag_eval_report.boards import read_boards
 from krag_eval_report.leaderboards import badge, sections_of_boards, write_leaderboard
 
+CUT_OFFS = (10,)
+
 
 def leaderboard(
     folder: Path,
@@ -32,7 +33,7 @@ def leaderboard(
     badge_out: Path | None = None,
     badge_run: str | None = None,
     baseline: str | None = None,
-    k: Annotated[str, typer.Option("--k", "-k")] = "10",
+    k: Annotated[str | None, cut_offs_option(CUT_OFFS)] = None,
     metrics: str | None = None,
     title: str | None = None,
     seed: int = 0,
@@ -51,7 +52,6 @@ def leaderboard(
         badge_out (--badge FILE): Write the value of one run as an SVG badge.
         badge_run (--badge-run RUN): The run of the badge; the first by default.
         baseline (RUN): The run that the others are compared with, by name or file; none by default.
-        k: The cut-off.
         metrics: Comma-separated metric names; the first sorts the runs. By default recall, ndcg and mrr.
         title: The title; the folder by default.
         seed: Seed of intervals and tests; the same seed gives the same numbers.
@@ -64,7 +64,7 @@ def leaderboard(
         check_target(out, format, force)
     if badge_out is not None:
         check_free(badge_out, force)
-    cut_offs = parse_cut_offs(k)
+    cut_offs = parse_cut_offs(k, CUT_OFFS)
     if len(cut_offs) != 1:
         raise InvalidInputError(f"`--k` {k!r:.60} names several cut-offs. A leaderboard has one.")
     written = [path for path in (out, badge_out) if path is not None]

@@ -13,7 +13,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import check_count, check_number, one_of
-from krag_eval._utils.errors import Argument, InvalidInputError, refuse, warn
+from krag_eval._utils.errors import Argument, InvalidInputError, need_installed, refuse, warn
 from krag_eval._utils.suggestions import check_names
 from krag_eval.analysis.comparison.result import Comparison
 from krag_eval.analysis.comparison.rows import ComparisonRow, Transition
@@ -41,7 +41,7 @@ from krag_eval.metrics.aggregation import MeanState
 from krag_eval.metrics.alpha_ndcg import has_own_ideal, refuse_own_ideal
 from krag_eval.metrics.names import DefaultCutOffs, as_key, is_lower_better
 from krag_eval.statistics.bootstrap import bounds_of, mean_intervals
-from krag_eval.statistics.checks import check_confidence, need_scipy
+from krag_eval.statistics.checks import check_confidence
 from krag_eval.statistics.clusters import cluster_intervals, cluster_means, cluster_sums
 from krag_eval.statistics.significance import (
     RunVariance,
@@ -166,7 +166,7 @@ def compare(
     'better'
     """
     check_names(settings, ScoringSettings.__annotations__)
-    need_scipy("compare")
+    need_installed("compare", "scipy", "stats")
     evalset, systems = results_alone(evalset, systems)
     first_runs, repeats = split_repeated(systems)
     given, first = check_systems(first_runs, None if baseline == FIRST else baseline)

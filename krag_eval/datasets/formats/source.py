@@ -44,6 +44,7 @@ CONTAINERS: dict[str, tuple[str, ...]] = {
     "parquet": (".parquet", ".pq"),
 }
 
+CELLS = ("csv", "tsv", "xlsx")  # a cell of these may hold several ids
 T = TypeVar("T")
 Row = dict[str, Any]
 Kind = Literal["evalset", "run"]
