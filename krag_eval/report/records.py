@@ -24,6 +24,20 @@ if TYPE_CHECKING:
     from krag_eval.evaluation.results import EvaluationResult
 
 
+class Note(str):
+    """A note as Python words it, and its parts, for those who word arguments in another way."""
+
+    parts: tuple[object, ...]
+    __slots__ = ("parts",)
+
+    @classmethod
+    def of(cls, warning: Warning) -> Note:
+        """Return what a warning says."""
+        note = cls(warning)
+        note.parts = warning.args
+        return note
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ReportedSystem(ShortRepr):
     """One retriever and what is known about it.
