@@ -23,6 +23,7 @@ from benchmarks import (
     memory,
     page,
     readers,
+    page_speed,
     report_load,
     rouge,
     runner,
@@ -49,6 +50,7 @@ TOPICS: dict[str, Topic] = {
     "readers": readers.run,
     "logs": logs.run,
     "report": report_load.run,
+    "page": page_speed.run,
     "import": imports.run,
 }
 _WIDTHS = (72, 42, 10, 10, 10, 15, 7)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import html5lib
 import pytest
 
-from krag_eval_report.html.page import json_in_script, policy, printable
+from krag_eval_report.html.page import policy
+from krag_eval_report.html.texts import json_in_script, printable
 from tests.support.browser import watched_page
 from tests.support.hostile_names import ATTACKS, RUN
 from tests.support.page_cases import hostile, page_of, shop, write_page
