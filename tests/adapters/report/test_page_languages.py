@@ -65,6 +65,7 @@ def test_a_page_is_written_in_the_language_that_was_asked_for(browser: Browser, 
 def test_the_switch_changes_everything_in_place_and_the_choice_is_kept(page: Page, tmp_path: Path) -> None:
     page.goto(write_page(tmp_path, table_cases.two_runs()) + "#queries")
     page.fill("#krag-text", "ru-1")
+    page.wait_for_timeout(500)
     english = page.locator("#krag-rows").inner_text()
     for code in [*OTHERS, "en"]:
         page.select_option("#krag-language", code)
@@ -88,11 +89,7 @@ def test_no_english_word_is_left_on_the_first_screen(page: Page, tmp_path: Path,
     page.eval_on_selector_all(
         "bdi, .id, [lang='en'], kbd, #krag-language, svg title", "all => all.forEach((e) => e.remove())"
     )
-    names = {
-        word.lower()
-        for run in ("hybrid-number", "TimeoutError", "bm25", "dense", "RRF")
-        for word in re.findall("[A-Za-z]+", run)
-    }
+    names = {"hybrid", "number", "timeouterror", "bm", "dense", "rrf", "faq"}
     for where in ("header.top", "#overview"):
         text = page.locator(where).inner_text()
         titles = page.eval_on_selector_all(
@@ -108,9 +105,8 @@ def test_no_english_word_is_left_on_the_first_screen(page: Page, tmp_path: Path,
     [(1, "1 вопрос,"), (2, "2 вопроса,"), (5, "5 вопросов,"), (21, "21 вопрос,"), (1200, "1\u00a0200 вопросов,")],
 )
 def test_russian_has_its_plural_forms_and_its_numbers(page: Page, tmp_path: Path, n: int, expected: str) -> None:
-    report = from_lists(
-        [[f"g{i}"] for i in range(n)], [[f"g{i}" if i % 3 else "x"] for i in range(n)], match_method="id"
-    )
+    found = [[f"g{i}" if i % 3 == 0 else "x"] for i in range(n)]
+    report = build_report({"only": evaluate_ids([[f"g{i}"] for i in range(n)], found, k=1)})
     page.goto(write_page(tmp_path, report))
     page.select_option("#krag-language", "ru")
     assert expected in page.inner_text("header.top")
@@ -130,7 +126,9 @@ def test_python_and_the_browser_say_the_same(page: Page, tmp_path: Path) -> None
         try:
             plain = context.new_page()
             plain.goto(path.as_uri())
-            written = plain.eval_on_selector_all("main [data-l10n]", "all => all.map((e) => e.textContent)")
+            written = plain.eval_on_selector_all(
+                "main [data-l10n]:not(noscript *)", "all => all.map((e) => e.textContent)"
+            )
         finally:
             context.close()
         assert len(written) > 100
