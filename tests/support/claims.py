@@ -415,7 +415,6 @@ MESSAGES: dict[str, Callable[[Source, dict[str, Any]], bool]] = {
     "alarm-questions": lambda s, a: a["name"] in s.systems,
     "alarm-questions-evidence": questions_in_index,
     "alarm-failed": failed,
-    "board-failed": lambda s, a: any(len(one.result.errors) == a["n"] for one in s.systems.values()),
     "alarm-failed-means": of_failures,
     "alarm-failed-error": lambda s, a: any(len(one.result.errors) == a["of"] >= a["n"] for one in s.systems.values()),
     "alarm-empty": lambda s, a: (
