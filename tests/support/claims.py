@@ -37,7 +37,7 @@ class Source:
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self.systems = {system.name: system for system in report.systems}
+        self.systems = {name: of for of in report.systems for name in (of.name, str(printable(of.name)))}
         self.names = set(self._names())
         self.shown = set(map(shown, self.names))
 
@@ -333,6 +333,7 @@ def names_count(source: Source, names: str, more: int = 0) -> bool:
 
 MESSAGES: dict[str, Callable[[Source, dict[str, Any]], bool]] = {
     "size-of-report": lambda s, a: (a["n"], a["runs"]) == (s.report.n_queries, len(s.systems)),
+    "board-failed": lambda s, a: a["n"] in {len(one.result.errors) for one in s.systems.values()},
     "board-of": lambda s, a: a["n"] == len(s.systems) and a["key"] in s.names,
     "warnings": lambda s, a: a["n"] == len(s.report.notes),
     "more-alarms": lambda s, a: a["n"] > 0,
@@ -407,7 +408,6 @@ MESSAGES: dict[str, Callable[[Source, dict[str, Any]], bool]] = {
     "alarm-questions": lambda s, a: a["name"] in s.systems,
     "alarm-questions-evidence": questions_in_index,
     "alarm-failed": failed,
-    "board-failed": lambda s, a: any(len(one.result.errors) == a["n"] for one in s.systems.values()),
     "alarm-failed-means": of_failures,
     "alarm-failed-error": lambda s, a: any(len(one.result.errors) == a["of"] >= a["n"] for one in s.systems.values()),
     "alarm-empty": lambda s, a: (

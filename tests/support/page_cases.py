@@ -169,7 +169,8 @@ def page_of(report: Report, *, pictures: bool = False) -> str:
         if not pictures:
             patched.setattr("krag_eval_report.html.page.figures_of", lambda report: [])
         page = html_page(report)
-    assert faults(report, page) == []  # every page of the tests is checked
+    found = faults(report, page)  # every page of the tests is checked
+    assert not found, found
     return page
 
 

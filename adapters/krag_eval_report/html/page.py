@@ -351,9 +351,10 @@ class Details:
         return causes
 
     def _score_numbers(self, side: Side) -> list[int]:
-        return self._scores.numbers(
-            None if score is None or math.isnan(score) else f"{score:.4g}" for score in side.scores()
-        )
+        scores = np.array(side.scores(), dtype=np.float64)  # None becomes NaN
+        known, places = np.unique(scores, return_inverse=True)
+        texts = [None if math.isnan(score) else f"{score:.4g}" for score in known.tolist()]
+        return self._scores.numbers(map(texts.__getitem__, places.tolist()))
 
 
 def _woven(ours: Sequence[Any], theirs: Sequence[Any], our_starts: list[int], their_starts: list[int]) -> list[Any]:

@@ -141,7 +141,7 @@ verdict-highest-tied = { $a } and { $others } more have the highest { $key }: { 
 verdict-lowest-tied = { $a } and { $others } more have the lowest { $key }: { VALUE($value) }
 support-value = { $key } of { $name } is { VALUE($value) } over { $n } queries.
 support-value-interval = { $key } of { $name } is { VALUE($value) } (95 % interval { VALUE($low) } to { VALUE($high) }) over { $n } queries.
-support-missing = { $missing } of { $n } queries with gold documents miss at least one.
+support-missing = Queries that miss a gold document: { $missing } of { $n }.
 support-from-to = { $key } goes from { VALUE($before) } to { VALUE($after) }: won { $won }, tied { $tied }, lost { $lost } of { $n }.
 support-from-to-interval = { $key } goes from { VALUE($before) } to { VALUE($after) }, by { VALUE($difference) } (95 % interval { VALUE($low) } to { VALUE($high) }): won { $won }, tied { $tied }, lost { $lost } of { $n } queries.
 support-also-better = Also better: { $keys }.
@@ -173,10 +173,10 @@ alarm-no-match-remedy = Check ids, texts and the matching method.
 fact-cause = Most misses of { $name }: { $why } ({ $cause }), { $n } of { $of } missed gold documents.
 fact-cause-within = Most misses of { $name }: { $why } ({ $cause }), { $n } of { $of } missed gold documents within rank { $k }.
 fact-stage = Of { $of } gold documents of { $name }, { $n } are lost in the stage { $stage }.
-fact-gained = Gold documents that { $name } finds and { $baseline } misses: { $n }, in { $queries } queries.
-fact-gained-within = Gold documents that { $name } finds within rank { $k } and { $baseline } misses: { $n }, in { $queries } queries.
-fact-lost = Gold documents that { $name } misses and { $baseline } finds: { $n }, in { $queries } queries.
-fact-lost-within = Gold documents that { $name } misses within rank { $k } and { $baseline } finds: { $n }, in { $queries } queries.
+fact-gained = Gold documents that { $name } finds and { $baseline } misses: { $n } (queries: { $queries }).
+fact-gained-within = Gold documents that { $name } finds within rank { $k } and { $baseline } misses: { $n } (queries: { $queries }).
+fact-lost = Gold documents that { $name } misses and { $baseline } finds: { $n } (queries: { $queries }).
+fact-lost-within = Gold documents that { $name } misses within rank { $k } and { $baseline } finds: { $n } (queries: { $queries }).
 fact-slice-worse = Worse: { $field } = { $value }, { $key } of { $name } { VALUE($difference) } (95 % interval { VALUE($low) } to { VALUE($high) }) over { $n } queries.
 fact-slice-below = Surely below the mean of { $name }: { $field } = { $value }, { $key } { VALUE($mean) } over { $n } queries; { VALUE($all) } over all.
 fact-slice-above = Surely above the mean of { $name }: { $field } = { $value }, { $key } { VALUE($mean) } over { $n } queries; { VALUE($all) } over all.
@@ -243,7 +243,7 @@ copied = Copied
 not-copied = The browser does not let this page copy. The address bar has the link.
 save-table = Download as CSV
 save-set = Download as set
-save-set-help = The listed questions as JSONL, an evaluation set for krag-eval evaluate
+save-set-help = The listed questions as JSONL with what the compared run retrieved. Evaluate them with: krag-eval evaluate questions.jsonl
 nothing-matches = No question matches these filters.
 count-all = { $all ->
     [one] { $all } question

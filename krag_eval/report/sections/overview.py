@@ -141,7 +141,7 @@ def _of_one(report: Report, system: ReportedSystem) -> Iterator[Cell]:
         yield text_cell(fitted("verdict-finds-within", english, system.name, k=diagnosis.k, **numbers), tone)
     yield from _scored(report, system)
     missing = len({miss.query_index for miss in diagnosis.misses if miss.cause != "not_cited"})
-    english = "{missing} of {n} queries with gold documents miss at least one."
+    english = "Queries that miss a gold document: {missing} of {n}."
     with_gold = int(system.detail.judged.is_defined.sum())
     if missing:
         where = door(cause="any", **run_alone(system.name, len(report.systems)))
@@ -449,8 +449,8 @@ def _changes(report: Report, comparison: Comparison) -> Iterator[Cell]:
     within = "" if comparison.rank is None else " within rank {k}"
     at = "" if comparison.rank is None else "-within"
     for found, message, english in (
-        (True, "fact-gained", "Gold documents that {name} finds%s and {baseline} misses: {n}, in {queries} queries."),
-        (False, "fact-lost", "Gold documents that {name} misses%s and {baseline} finds: {n}, in {queries} queries."),
+        (True, "fact-gained", "Gold documents that {name} finds%s and {baseline} misses: {n} (queries: {queries})."),
+        (False, "fact-lost", "Gold documents that {name} misses%s and {baseline} finds: {n} (queries: {queries})."),
     ):
         n, queries = comparison.changed(subject.name, found=found)
         if n:

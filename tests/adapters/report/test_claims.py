@@ -112,7 +112,7 @@ def test_what_changed_is_counted_at_the_rank_of_the_verdict_and_says_it() -> Non
     assert "missed before within rank 5: 20 (20 ranked_below_k)" in " ".join(repr(comparison).split())
     report = build_report(questions, comparison.results, comparison=comparison)
     facts = [cell.text for cell in overview_of(report).facts]
-    assert "Gold documents that new finds within rank 5 and old misses: 20, in 20 queries." in facts
+    assert "Gold documents that new finds within rank 5 and old misses: 20 (queries: 20)." in facts
     page_of(report)
 
 

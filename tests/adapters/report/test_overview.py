@@ -66,7 +66,7 @@ def test_of_one_run_the_verdict_says_how_much_it_finds() -> None:
     assert said.verdict.tone is None
     assert texts(said.support) == [
         "recall@2 of only is 0.750 (95 % interval 0.115 to 1.000) over 2 queries.",
-        "1 of 2 queries with gold documents miss at least one.",
+        "Queries that miss a gold document: 1 of 2.",
     ]
 
 
