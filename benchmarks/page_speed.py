@@ -33,7 +33,8 @@ _KEYS = """() => {
   addEventListener("keydown", ({ timeStamp, key }) => {
     requestAnimationFrame(() => setTimeout(() => window.took.push([key, performance.now() - timeStamp])));
   }, { capture: true });
-  new PerformanceObserver((list) => window.blocks.push(...list.getEntries().map((entry) => entry.duration))).observe({ entryTypes: ["longtask"] });
+  const note = (list) => window.blocks.push(...list.getEntries().map(({ duration }) => duration));
+  new PerformanceObserver(note).observe({ entryTypes: ["longtask"] });
 }"""
 
 

@@ -63,6 +63,7 @@ from ._utils.limits import shown as shown
 from ._utils.limits import to_allow as to_allow
 from ._utils.objects import ComparedByFields as ComparedByFields
 from ._utils.objects import OfOneProcess as OfOneProcess
+from ._utils.objects import Printed as Printed
 from ._utils.objects import cached_property as cached_property
 from ._utils.plugins import LABELS as LABELS
 from ._utils.plugins import REPORTS as REPORTS
@@ -93,6 +94,7 @@ from .analysis.funnel import LOST_IN as LOST_IN
 from .analysis.funnel import NOT_IN_CORPUS as NOT_IN_CORPUS
 from .analysis.funnel import NOT_RETRIEVED as NOT_RETRIEVED
 from .analysis.funnel import Funnel as Funnel
+from .analysis.leaderboard import Leaderboard as Leaderboard
 from .cli.files import FileOptions as FileOptions
 from .cli.files import RunFileOptions as RunFileOptions
 from .cli.files import check_free as check_free
@@ -102,6 +104,7 @@ from .cli.loading import load_embeddings as load_embeddings
 from .cli.loading import load_object as load_object
 from .cli.options import CutOffs as CutOffs
 from .cli.options import Declared as Declared
+from .cli.options import RunScoringOptions as RunScoringOptions
 from .cli.options import ScoringOptions as ScoringOptions
 from .cli.options import cut_offs_option as cut_offs_option
 from .cli.options import parse_cut_offs as parse_cut_offs
@@ -141,6 +144,7 @@ from .datasets.formats.source import Source as Source
 from .datasets.question import LEVELS as LEVELS
 from .datasets.question import alternatives_in as alternatives_in
 from .datasets.question import settings_at as settings_at
+from .datasets.run import Latency as Latency
 from .datasets.run import as_run as as_run
 from .datasets.shared_text import size_of as size_of
 from .datasets.traces import FromTools as FromTools
@@ -199,6 +203,7 @@ from .evaluation.rules import rules_of_lists as rules_of_lists
 from .evaluation.runs import NOTHING_YET as NOTHING_YET
 from .evaluation.showing import summary_section as summary_section
 from .evaluation.showing import worst_first as worst_first
+from .evaluation.thresholds import Calibration as Calibration
 from .evaluation.thresholds import Sweep as Sweep
 from .matching import find_matches as find_matches
 from .matching.batch import Batch as Batch

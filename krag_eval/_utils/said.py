@@ -45,8 +45,17 @@ def said(message: str, english: str, /, **arguments: Any) -> Said:
 
 def sentences(texts: Iterable[str]) -> str:
     """Return sentences as one text, each of which remembers its message."""
+    return _joined(texts, "sentences", "{before} {after}")
+
+
+def listed(texts: Iterable[str]) -> str:
+    """Return texts with commas between them, each of which remembers its message."""
+    return _joined(texts, "listed", "{before}, {after}")
+
+
+def _joined(texts: Iterable[str], message: str, english: str) -> str:
     kept = [text for text in texts if text]
     whole = kept[0] if kept else ""
     for text in kept[1:]:
-        whole = said("sentences", "{before} {after}", before=whole, after=text)
+        whole = said(message, english, before=whole, after=text)
     return whole

@@ -16,7 +16,8 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.errors import Argument, InvalidInputError, refuse, show
 from krag_eval._utils.formatting import aligned, format_percent, format_value, number_of, one_line
-from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.objects import ComparedByFields, Printed, ShortRepr
+from krag_eval._utils.plugins import Pictured
 from krag_eval._utils.said import said
 from krag_eval._utils.serialization import data_frame, plain_fields
 from krag_eval._utils.suggestions import check_names
@@ -57,8 +58,8 @@ FINAL = "final ranking"
 """The stage that makes one ranking of the searches of a session."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunnelStage:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FunnelStage(ShortRepr):
     """What one stage was given and what it passed on, over all questions that went through it.
 
     Attributes:
@@ -83,8 +84,8 @@ class FunnelStage:
     gain: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunnelSlice:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FunnelSlice(ShortRepr):
     """The fates of the needs of some questions.
 
     Attributes:
@@ -113,7 +114,7 @@ class FunnelSlice:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Funnel(ComparedByFields):
+class Funnel(Printed, Pictured, ComparedByFields):
     """The fate of each need of a run: kept, or where it was lost. Print it, or export it.
 
     Attributes:
@@ -203,7 +204,7 @@ class Funnel(ComparedByFields):
         """Return one row per need, as `to_dicts` does. Needs pandas."""
         return data_frame(self.to_dicts(), "funnel.to_pandas()", columns=["query_id", "gold_index", "fate"])
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         fates = [(one_line(f), f"{n:,}", format_percent(self.total.shares[f])) for f, n in self.counts.items()]
         stages = [(one_line(s.name), *map(format_value, (s.recall, s.ceiling, s.gain))) for s in self.stages]
         lines = aligned([("fate", "needs", "share"), *fates])

@@ -14,7 +14,7 @@ from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import check_number
 from krag_eval._utils.errors import refuse
 from krag_eval._utils.formatting import format_value, number_of, one_line
-from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.objects import ComparedByFields, Printed, ShortRepr
 from krag_eval._utils.said import said
 from krag_eval._utils.serialization import Tabular, data_frame, plain_fields
 from krag_eval.documents.document import Document, as_document
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, slots=True)
-class Miss:
+@dataclass(frozen=True, slots=True, repr=False)
+class Miss(ShortRepr):
     """One gold document that was missed.
 
     Attributes:
@@ -132,7 +132,7 @@ class Ceilings:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Diagnosis(Tabular, ComparedByFields):
+class Diagnosis(Printed, Tabular, ComparedByFields):
     """The causes of all misses of a result.
 
     Attributes:
@@ -194,7 +194,7 @@ class Diagnosis(Tabular, ComparedByFields):
         """Return causes, ceilings and the first misses as HTML tables, for notebooks."""
         return diagnosis_html(self)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         lines = [f"Diagnosis: {self.title}"]
         lines += [f"  {count:>6}  {cause:<17} {CAUSES[cause]}" for cause, count in self.counts.items()]
         for name, value in asdict(self.ceilings).items():

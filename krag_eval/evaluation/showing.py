@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 
-from krag_eval._utils.formatting import format_interval, number_of
+from krag_eval._utils.formatting import clip, format_interval, number_of
 from krag_eval._utils.said import said
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import read_leniently
 from krag_eval.evaluation.detail import Scored
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.metrics.names import is_lower_better
-from krag_eval.tables.html import LEFT, QUIET, RIGHT, TABLE, head, safe, wrapped
+from krag_eval.tables.html import LEFT, QUIET, RIGHT, TABLE, Shown, fitted, head, more, safe
 from krag_eval.tables.latex import latex_table
 from krag_eval.tables.model import (
     EMPTY,
@@ -206,17 +207,17 @@ def result_html(result: Scored) -> str:
     """
     summary = summary_section({"result": result})
     counts = summary.tables[1]
-    return wrapped(
-        [
+    return fitted(
+        lambda most: [
             f"<p><b>EvaluationResult</b> of {number_of(result.n_queries, 'query')}</p>",
             *(f"<p>{safe(reason)}</p>" for reason in [no_value_reason(result)] if reason),
-            *_values(result),
+            *_values(result, most),
             *(
                 f'<p style="{QUIET}">{safe(column.help or column.title)}: {safe(cell.text)}</p>'
                 for column, cell in zip(counts.columns[2:], counts.rows[0][2:], strict=True)
                 if cell.value
             ),
-            f'<p style="{QUIET}"><code>{safe(result.signature)}</code></p>',
+            f'<p style="{QUIET}"><code>{safe(clip(result.signature, most.letters * 5))}</code></p>',
         ]
     )
 
@@ -228,20 +229,24 @@ def result_latex(result: Scored) -> str:
     return latex_table(Table("values", None, tuple(columns), tuple(rows)))
 
 
-def _values(result: Scored) -> Iterator[str]:
-    cut_offs = list(result.tally.counts)
+def _values(result: Scored, most: Shown) -> Iterator[str]:
+    cut_offs, values = list(result.tally.counts), result.cells()
+    n_cut_offs, n_metrics = len(cut_offs), len(values)
+    cut_offs = cut_offs[: most.columns]
     undefined = result.undefined
     yield f"{TABLE}<thead><tr>"
     yield head("metric", LEFT)
     for title in [k or "all" for k in cut_offs] + ["undefined"]:
         yield head(title, RIGHT)
     yield "</tr></thead><tbody>"
-    for name, cells in result.cells().items():
+    for name, cells in islice(values.items(), most.rows):
         keys = result.keys_of(name)
-        yield f'<tr><th scope="row" style="{LEFT}">{safe(name)}</th>'
-        for key, text in zip(keys, cells, strict=True):
+        yield f'<tr><th scope="row" style="{LEFT}">{safe(clip(name, most.letters))}</th>'
+        for key, text, _ in zip(keys, cells, cut_offs, strict=False):
             ends = (result.intervals or {}).get(key)
             interval = f'<br><small style="{QUIET}">{format_interval(ends)}</small>' if ends is not None else ""
             yield f'<td style="{RIGHT}">{text}{interval}</td>'
         yield f'<td style="{RIGHT}">{next((undefined[key] for key in keys if key in undefined), "")}</td></tr>'
     yield "</tbody></table>"
+    yield from more(n_cut_offs - most.columns, "cut-off")
+    yield from more(n_metrics - most.rows, "metric")

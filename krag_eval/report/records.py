@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from krag_eval._utils.objects import ShortRepr
 from krag_eval.evaluation.causes import FOUND
 from krag_eval.evaluation.detail import detail_of
 from krag_eval.matching.id_batch import with_documents
@@ -23,8 +24,22 @@ if TYPE_CHECKING:
     from krag_eval.evaluation.results import EvaluationResult
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportedSystem:
+class Note(str):
+    """A note as Python words it, and its parts, for those who word arguments in another way."""
+
+    parts: tuple[object, ...]
+    __slots__ = ("parts",)
+
+    @classmethod
+    def of(cls, warning: Warning) -> Note:
+        """Return what a warning says."""
+        note = cls(warning)
+        note.parts = warning.args
+        return note
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ReportedSystem(ShortRepr):
     """One retriever and what is known about it.
 
     Attributes:
@@ -91,8 +106,8 @@ class Alarm:
     n: int
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+@dataclass(frozen=True, slots=True, repr=False)
+class Overview(ShortRepr):
     """What the first screen says.
 
     Attributes:
@@ -112,8 +127,8 @@ class Overview:
     checks: tuple[Cell, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Report(ShortRepr):
     """Everything that a report shows.
 
     Attributes:

@@ -39,7 +39,7 @@ class Source:
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self.systems = {system.name: system for system in report.systems}
+        self.systems = {name: of for of in report.systems for name in (of.name, str(printable(of.name)))}
         self.names = set(self._names())
         self.shown = set(map(shown, self.names))
 

@@ -54,7 +54,7 @@ from krag_eval_report.html.cut_offs import CAUSE_NUMBERS, cut_off_columns
 from krag_eval_report.html.first_screen import first_screen
 from krag_eval_report.html.matrices import matrix_of
 from krag_eval_report.html.rows import rows_of
-from krag_eval_report.html.saying import Saying
+from krag_eval_report.html.saying import Saying, as_json, message
 from krag_eval_report.html.texts import json_in_script, printable
 from krag_eval_report.languages import language_of, languages
 from krag_eval_report.plots import figures_of
@@ -246,7 +246,7 @@ class Details:
             "documents": self._documents.columns,
             "metadata": self._documents.metadata.values(),
             "methods": self._methods.values(),
-            "similarities": self._similarities.values(),
+            "similarities": [as_json(text) for text in self._similarities.values()],
             "scores": self._scores.values(),
             "answers": self._answers,
             "gold": {"start": self._starts, **self._gold},
@@ -351,9 +351,10 @@ class Details:
         return causes
 
     def _score_numbers(self, side: Side) -> list[int]:
-        return self._scores.numbers(
-            None if score is None or math.isnan(score) else f"{score:.4g}" for score in side.scores()
-        )
+        scores = np.array(side.scores(), dtype=np.float64)  # None becomes NaN
+        known, places = np.unique(scores, return_inverse=True)
+        texts = [None if math.isnan(score) else f"{score:.4g}" for score in known.tolist()]
+        return self._scores.numbers(map(texts.__getitem__, places.tolist()))
 
 
 def _woven(ours: Sequence[Any], theirs: Sequence[Any], our_starts: list[int], their_starts: list[int]) -> list[Any]:
@@ -481,9 +482,9 @@ def _labels(report: Report) -> dict[str, Any]:
     settings, ids = detail.batch.settings, detail.query_ids
     why = None
     if settings.uses_spans:
-        why = "gold is given as places in documents here, and labels name whole documents"
+        why = as_json(message("labels-of-spans"))
     elif ids is None:
-        why = "the queries have no ids here; build the report from an evaluation set"
+        why = as_json(message("labels-without-ids"))
     known = json.dumps([ids and [*ids], detail.queries and [*detail.queries]], default=str)
     fingerprint = report.evalset.fingerprint if report.evalset else hashlib.sha256(known.encode()).hexdigest()[:16]
     at_documents = "level:document" in result.signature.split("|")
@@ -516,7 +517,7 @@ def _overview(report: Report, details: Details) -> dict[str, Any]:
             if all(key in system.detail.values for system in report.systems)
         ],
         "shown": _shown_first(keys, report),
-        "causes": [{"key": key, "text": text} for key, text in CAUSES.items()],
+        "causes": [{"key": key, "text": as_json(text)} for key, text in CAUSES.items()],
         "k": report.systems[0].diagnosis.k,
         "missed": details.missed,
         "errors": [sorted(system.result.errors) for system in report.systems],

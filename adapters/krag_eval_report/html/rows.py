@@ -6,7 +6,6 @@ a string that begins with `MARK`, which the page replaces by the text of that nu
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -45,17 +44,17 @@ def _placed(value: Any, texts: Texts, redact: Callable[[str], str], name: str | 
         return {key: _placed(one, texts, redact, key) for key, one in _redacted(value, redact)}
     if isinstance(value, (list, tuple)):
         return [_placed(one, texts, redact, name) for one in value]
-    if isinstance(value, str) and (value.startswith(MARK) or name in _TEXTS):
-        return f"{MARK}{texts.number(value)}"
-    return value
+    if not isinstance(value, str):
+        return value
+    return f"{MARK}{texts.number(value)}" if value.startswith(MARK) or name in _TEXTS else redact(value)
 
 
 def _redacted(fields: dict[str, Any], redact: Callable[[str], str]) -> Iterator[tuple[str, Any]]:
-    """Yield the fields; of those that hold a credential, in their name and value together, the line without it."""
+    """Yield the fields; a value that is a credential by its name or by itself is written without it."""
     for name, value in fields.items():
-        if name in _TEXTS or not isinstance(value, (str, list)):
+        if isinstance(value, str) and name not in _TEXTS:
+            line = f"{name}: {value}"
+            without = redact(line)
+            yield name, value if without == line else without.removeprefix(f"{name}: ")
+        else:
             yield name, value
-            continue
-        line = f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)}"
-        without = redact(line)
-        yield name, value if without == line else without.removeprefix(f"{name}: ")

@@ -243,7 +243,7 @@ copied = Copied
 not-copied = The browser does not let this page copy. The address bar has the link.
 save-table = Download as CSV
 save-set = Download as set
-save-set-help = The listed questions as JSONL, an evaluation set for krag-eval evaluate
+save-set-help = The listed questions as JSONL with what the compared run retrieved. Evaluate them with: krag-eval evaluate questions.jsonl
 nothing-matches = No question matches these filters.
 count-all = { $all ->
     [one] { $all } question
@@ -729,6 +729,22 @@ slices-none-worse = no slice is surely worse
 slices-none-worse-sentence = No slice is surely worse.
 slice-worse = surely worse: { $field } = { $value } ({ $queries }): { $key } { VALUE($difference) } ({ VALUE($low) } to { VALUE($high) })
 slice-worse-sentence = Surely worse: { $field } = { $value } ({ $queries }): { $key } { VALUE($difference) } ({ VALUE($low) } to { VALUE($high) }).
+
+# A session of searches, and labels
+
+n-document = { $n ->
+       [one] { $n } document
+      *[other] { $n } documents
+    }
+listed = { $before }, { $after }
+brought-new = { $n } new
+brought-nothing = nothing new
+brought-gold = covers { $n } more of the gold
+brought-all = the evidence is complete
+labels-of-spans = gold is given as places in documents here, and labels name whole documents
+labels-without-ids = the queries have no ids here; build the report from an evaluation set
+
+overview-title = In short
 
 
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js

@@ -104,7 +104,7 @@ rank-none = 검색 안 됨
 rank-found = { $rank }
 rank-low = ({ $rank })
 matrices = 컷오프별 지표
-verdict-undefined = 정의된 값이 없습니다
+verdict-undefined = 정의된 값이 없음
 verdict-none-ranked = 쓸 수 있는 실행이 없음: 모두 정답이 유출됨
 verdict-finds = { $a }: 정답 문서 { $gold }개 중 { $n }개를 찾음
 verdict-finds-within = { $a }: 상위 { $k }위 안에서 정답 문서 { $gold }개 중 { $n }개를 찾음
@@ -260,7 +260,7 @@ column-gold = 정답
 column-misses = 놓친 이유
 column-ranks = 순위
 column-found-by = 찾은 실행
-found-by-of = { $of } 중 { $n }
+found-by-of = { $of }개 중 { $n }개
 sort-by = 정렬 기준: { $name }
 row-open = 정답 문서 펼치기
 row-close = 정답 문서 접기
@@ -315,7 +315,7 @@ close = 닫기
 ## A question: query.js, documents.js, outcomes.js, strips.js, labels.js
 
 not-in-list = 목록에 없음
-place-in-list = { $of } 중 { $n }
+place-in-list = { $of }개 중 { $n }번째
 previous-question = 이전 질문
 next-question = 다음 질문
 close-escape = 닫기 (Escape)
@@ -648,6 +648,19 @@ slices-none-worse = 확실히 나빠진 슬라이스 없음
 slices-none-worse-sentence = 확실히 나빠진 슬라이스가 없습니다.
 slice-worse = 확실히 나빠진 슬라이스: { $field } = { $value }({ $queries }): { $key } { VALUE($difference) }({ VALUE($low) } ~ { VALUE($high) })
 slice-worse-sentence = 확실히 나빠진 슬라이스: { $field } = { $value }({ $queries }): { $key } { VALUE($difference) }({ VALUE($low) } ~ { VALUE($high) }).
+
+# A session of searches, and labels
+
+n-document = 문서 { $n }개
+listed = { $before }, { $after }
+brought-new = 새 문서 { $n }개
+brought-nothing = 새 문서 없음
+brought-gold = 정답 { $n }개 더 충족
+brought-all = 근거가 모두 갖춰짐
+labels-of-spans = 정답이 문서 안의 위치로 지정되어 있는데 라벨은 문서 전체를 가리킵니다
+labels-without-ids = 질문에 ID가 없습니다. 평가 세트로 리포트를 만드세요
+
+overview-title = 요약
 
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js
 

@@ -270,13 +270,13 @@ chip-all = Все { $n }
 chip-slice = { $field }: { $value }
 chip-by = { $what }, { $run }
 chip-missed = Пропущено
-chip-missed-by = Пропущено в { $run }
+chip-missed-by = Пропуски: { $run }
 chip-missed-by-all = Пропущено во всех прогонах
 chip-lost = Потери: { $run }
 chip-lost-help = Эталонные документы, которые находит { $baseline } и не находит { $run }
 chip-won = Выигрыш: { $run }
 chip-won-help = Эталонные документы, которые находит { $run } и не находит { $baseline }
-chip-found-by = Найдено в { $run }
+chip-found-by = Найдено: { $run }
 chip-found-by-all = Найдено во всех прогонах
 chip-differ = Прогоны различаются
 chip-change = { $key }, { $run } относительно { $baseline }: { $what }
@@ -289,7 +289,7 @@ chip-failed = Ошибка
 chip-leak = Запрещённый документ
 chip-labelled = С метками
 chip-remove = Убрать фильтр «{ $label }»
-column-id = Идентификатор
+column-id = ID
 column-number = №
 column-question = Вопрос
 column-gold = Эталон
@@ -748,6 +748,23 @@ slices-none-worse = ни один срез не стал достоверно х
 slices-none-worse-sentence = Ни один срез не стал достоверно хуже.
 slice-worse = достоверно хуже: { $field } = { $value } ({ $queries }): { $key } { VALUE($difference) } (от { VALUE($low) } до { VALUE($high) })
 slice-worse-sentence = Достоверно хуже: { $field } = { $value } ({ $queries }): { $key } { VALUE($difference) } (от { VALUE($low) } до { VALUE($high) }).
+
+# A session of searches, and labels
+
+n-document = { $n ->
+       [one] { $n } документ
+       [few] { $n } документа
+      *[many] { $n } документов
+    }
+listed = { $before }, { $after }
+brought-new = новых: { $n }
+brought-nothing = ничего нового
+brought-gold = закрывает эталонных: ещё { $n }
+brought-all = доказательства полны
+labels-of-spans = эталон задан местами в документах, а метки относятся к документам целиком
+labels-without-ids = у вопросов нет идентификаторов; постройте отчёт по набору вопросов
+
+overview-title = Коротко
 
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js
 

@@ -104,7 +104,7 @@ rank-none = 没有检索到
 rank-found = { $rank }
 rank-low = （{ $rank }）
 matrices = 各截断位置的指标
-verdict-undefined = 没有任何已定义的值
+verdict-undefined = 没有任何值有定义
 verdict-none-ranked = 没有可用的运行：全部存在泄漏
 verdict-finds = { $a } 找到 { $gold } 个标准答案文档中的 { $n } 个
 verdict-finds-within = { $a } 在前 { $k } 位内找到 { $gold } 个标准答案文档中的 { $n } 个
@@ -648,6 +648,19 @@ slices-none-worse = 没有切片确定变差
 slices-none-worse-sentence = 没有切片确定变差。
 slice-worse = 确定变差：{ $field } = { $value }（{ $queries }）：{ $key } { VALUE($difference) }（{ VALUE($low) } 至 { VALUE($high) }）
 slice-worse-sentence = 确定变差：{ $field } = { $value }（{ $queries }）：{ $key } { VALUE($difference) }（{ VALUE($low) } 至 { VALUE($high) }）。
+
+# A session of searches, and labels
+
+n-document = { $n } 个文档
+listed = { $before }，{ $after }
+brought-new = 新增 { $n } 个
+brought-nothing = 没有新增
+brought-gold = 又满足 { $n } 个标准答案
+brought-all = 证据已齐全
+labels-of-spans = 标准答案以文档中的位置给出，而标注针对整个文档
+labels-without-ids = 问题没有 ID；请用评测集生成报告
+
+overview-title = 概览
 
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js
 

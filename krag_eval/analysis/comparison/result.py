@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._utils.plugins import REPORTS, load
+from krag_eval._utils.objects import Printed
+from krag_eval._utils.plugins import REPORTS, Pictured, load
 from krag_eval._utils.serialization import Tabular, data_frame
 from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome, Transition
 from krag_eval.analysis.comparison.text import describe, how_tested, markdown
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Comparison(Tabular, Compared):
+class Comparison(Printed, Pictured, Tabular, Compared):
     """Systems against a baseline: `comparison["hybrid", "recall@5"]` is a row, its `verdict` the answer in words.
 
     Attributes:
@@ -108,7 +109,7 @@ class Comparison(Tabular, Compared):
         options = {"title": title, "format": format, "force": force, "language": language}
         return write(path, self.evalset, self.results, by=by, comparison=self, **options)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return describe(self)
 
     def _repr_html_(self) -> str:

@@ -13,7 +13,7 @@ from krag_eval._utils.formatting import (
     format_p,
     number_of,
 )
-from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.objects import ComparedByFields, ShortRepr
 from krag_eval._utils.said import said
 from krag_eval._utils.serialization import json_text, plain_fields
 from krag_eval.evaluation.causes import FOUND
@@ -35,8 +35,8 @@ class Outcome(StrEnum):
     UNRESOLVED = "unresolved"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonRow:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ComparisonRow(ShortRepr):
     """One metric of one system against the baseline, over all queries or those of a slice.
 
     Attributes:
@@ -189,8 +189,8 @@ def decided(rows: Iterable[ComparisonRow], outcome: Outcome, n_families: int = 1
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+@dataclass(frozen=True, slots=True, repr=False)
+class Transition(ShortRepr):
     """Gold documents that went from one state to another, between the baseline and a system.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -86,6 +86,7 @@ def score(
     systems: Mapping[str, Run | EvaluationResult],
     missing: str,
     scoring: Mapping[str, Any],
+    report: Callable[[int], object] = bool,
 ) -> list[System]:
     """Return the systems with their scores; runs are scored here.
 
@@ -94,6 +95,7 @@ def score(
         systems: The systems by name.
         missing: `"refuse"` runs that lack questions which another has, or count them as `"empty"`.
         scoring: Arguments of `evaluate_run`.
+        report: Is told how many are scored, after each.
 
     Raises:
         InvalidInputError: A run cannot be scored, or the systems were asked different questions.
@@ -106,7 +108,11 @@ def score(
         )
     if questions is not None:
         _check_rows(runs, questions, missing)
-    return [_scored(name, system, questions, scoring) for name, system in systems.items()]
+    scored = []
+    for number, (name, system) in enumerate(systems.items(), 1):
+        scored.append(_scored(name, system, questions, scoring))
+        report(number)
+    return scored
 
 
 def _scored(name: str, system: Run | EvaluationResult, questions: EvalSet | None, scoring: Mapping[str, Any]) -> System:

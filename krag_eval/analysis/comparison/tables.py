@@ -13,7 +13,7 @@ from krag_eval.analysis.leaderboard import leaderboard
 from krag_eval.evaluation.showing import worst_first
 from krag_eval.tables.html import section_html
 from krag_eval.tables.latex import latex_table
-from krag_eval.tables.model import METRIC, SYSTEM, Cell, Section, Table, column, door, text_cell
+from krag_eval.tables.model import EMPTY, METRIC, SYSTEM, Cell, Column, Section, Table, column, door, text_cell
 
 
 def comparison_html(comparison: Compared) -> str:
@@ -43,6 +43,40 @@ def comparison_section(comparison: Compared) -> Section:
     if not comparison.pairs:
         title = said("comparison-title", "Compared with {baseline}", baseline=comparison.baseline)
     return Section("comparison", title, tuple(_paragraphs(comparison)), tuple(tables))
+
+
+_IN_A_WORD = {Outcome.BETTER: "better", Outcome.WORSE: "worse", Outcome.SAME: "same", Outcome.UNRESOLVED: "unclear"}
+
+
+def comparison_board(comparison: Compared) -> Section:
+    """Return one table with a row for each system and metric, one of slices, and what is to say of each system."""
+    verdict = Column("verdict", "verdict", is_number=False)
+    columns = (SYSTEM, Column("metric", "metric", is_number=False), *_COLUMNS[1:], verdict)
+    bases = {row.key: row for row in reversed(comparison.rows)}
+    rows = [
+        (text_cell(comparison.baseline), text_cell(row.key), _row(row)[1], *[EMPTY] * 4, text_cell("baseline", "quiet"))
+        for row in reversed(bases.values())
+    ]
+    rows += [_short_row(row, row.key) for row in comparison.rows]
+    tables = [Table("comparison", None, columns, tuple(rows))]
+    key = comparison.keys[0]
+    for number, field in enumerate(dict.fromkeys(row.field for row in comparison.slices), 1):
+        of_field = [row for row in comparison.slices if (row.field, row.key) == (field, key)]
+        columns = (SYSTEM, Column("slice", f"{field}", is_number=False), *_COLUMNS[1:], verdict)
+        cells = tuple(_short_row(row, "(none)" if row.value is None else row.value) for row in of_field)
+        tables.append(Table(f"slices-{number}", f"{key} by {field}", columns, cells))
+    said = []
+    for system in comparison.systems:
+        of_system = [row for row in comparison.rows if row.system == system]
+        remarks = [f"{row.key} {_IN_A_WORD[row.outcome]}{remark(row)}." for row in of_system if remark(row)]
+        said.append(f"{system}: {' '.join([*remarks, *_notes(comparison, system, of_system)])}")
+    title = f"Compared with {comparison.baseline}: {number_of(comparison.n_queries, 'query')}"
+    return Section("comparison", title, (*said, *_paragraphs(comparison)), tuple(tables))
+
+
+def _short_row(row: ComparisonRow, name: str) -> tuple[Cell, ...]:
+    verdict = text_cell(_IN_A_WORD[row.outcome], TONES[row.outcome]) if row.n else Cell(None, UNDEFINED, "quiet")
+    return text_cell(row.system), text_cell(name), *_row(row)[2:-1], verdict
 
 
 def _pairs(comparison: Compared, key: str, number: int) -> Iterator[Table]:

@@ -56,7 +56,7 @@ def overview_section(report: Report) -> Section:
     said_of = overview_of(report)
     alarms = tuple(sentence for alarm in said_of.alarms for sentence in (alarm.title, *alarm.text))
     cells = (said_of.verdict, *said_of.support, *said_of.checks, *said_of.facts, *said_of.slices)
-    return Section("overview", "In short", (*alarms, *(cell.text for cell in cells)))
+    return Section("overview", said("overview-title", "In short"), (*alarms, *(cell.text for cell in cells)))
 
 
 def subject_of(report: Report) -> ReportedSystem:

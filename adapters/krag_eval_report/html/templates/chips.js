@@ -87,6 +87,7 @@ function drawChips() {
     return made;
   });
   byId("chips").replaceChildren(all, ...off, ...more);
+  byId("chips").classList.toggle("more", byId("chips").scrollWidth > byId("chips").clientWidth + 4);
   for (const choice of document.querySelectorAll(".chip.choice")) choice.hidden = choice.querySelector("select").value !== "";
   if (focused !== null) (Array.from(byId("chips").children).find(({ dataset }) => dataset.chip === focused) ?? byId("chips").firstChild).focus();
 }

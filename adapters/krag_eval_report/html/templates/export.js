@@ -19,9 +19,7 @@ function rowFromColumns(query) {
   const { start, grade } = details().gold;
   const gold = goldOf(query).map((document, i) => {
     const given = grade[start[query] + i];
-    const row = {};
-    if (document.id !== null) Object.assign(row, labelling.key === null ? { id: document.id } : { metadata: { [labelling.key]: document.id } });
-    if (document.text !== null) row.text = document.text;
+    const row = documentForFile(document);
     if (given !== null && given !== "1") row.relevance = Number(given);
     return row;
   });
@@ -36,7 +34,33 @@ function rowFromColumns(query) {
   };
 }
 
-const asJsonLines = (queries) => queries.map((query) => `${rowAsJson(query)}\n`);
+// The run whose rankings stand in the rows, so that the file can be evaluated by itself.
+const savedRun = () => state.other ?? state.one;
+
+function asJsonLines(queries) {
+  const system = savedRun();
+  if (ofSystem(system).searches !== undefined) return queries.map((query) => `${rowAsJson(query)}\n`);
+  return queries.map((query) => `${rowAsJson(query).slice(0, -1)}, ${JSON.stringify(retrievedOf(system, query)).slice(1)}\n`);
+}
+
+function retrievedOf(system, query) {
+  const error = ofSystem(system).errors[query];
+  const retrieved = rankingOf(system, query).map((document) => ({ ...documentForFile(document), ...scoreOf(system, document) }));
+  return error === undefined ? { retrieved } : { retrieved, error };
+}
+
+function scoreOf(system, { place }) {
+  const number = ofSystem(system).ranks.score[place];
+  return number === NONE ? {} : { score: Number(details().scores[number]) };
+}
+
+// A document with its id where it was read, and its text.
+function documentForFile({ id, text }) {
+  const row = {};
+  if (id !== null) Object.assign(row, labelling.key === null ? { id } : { metadata: { [labelling.key]: id } });
+  if (text !== null) row.text = text;
+  return row;
+}
 
 // What a spreadsheet takes for a formula, as krag_eval.tables.sheets knows it.
 const FORMULA = /^(?:[\t\r\n]|[\s\x00-\x1f\u200b-\u200f\u2060-\u2069\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20])/;

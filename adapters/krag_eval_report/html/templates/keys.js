@@ -10,7 +10,7 @@ function startKeys() {
     const keys = opened === null ? KEYS : { ...KEYS, ...KEYS_OF_QUESTION };
     const action = byId("keys-help").open ? undefined : keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     if (action === undefined) return;
-    if (event.key !== "?" && opened === null) showQueries();
+    if (!["?", "Enter"].includes(event.key) && opened === null) showQueries();
     if (action(event) !== false) event.preventDefault();
   });
 }
@@ -22,6 +22,7 @@ const KEYS = {
     byId("text").select();
   },
   "?": () => byId("keys-help").showModal(),
+  Enter: ({ target }) => (opened === null && target === document.body && document.documentElement.dataset.view === "queries" ? openQuery(shown[active]) : false),
   j: () => step(1),
   k: () => step(-1),
   n: () => (opened === null ? openQuery(nextFailing(shown[active - 1])) : stepTo(nextFailing(opened))),

@@ -183,7 +183,7 @@ function drawRows() {
 function rowOf(query, place) {
   const row = make(
     "div",
-    { role: "row", id: `krag-row-${place}`, class: "row", "aria-rowindex": place + 2, "aria-selected": String(place === active), "aria-expanded": String(openRow === query), "data-query": query },
+    { role: "row", id: `krag-row-${place}`, class: "row", "aria-rowindex": place + 2, "aria-selected": String(place === active), "data-query": query },
     ...shownColumns.map((column) => {
       const inside = column.fill(query);
       const label = NARROW.matches && (column.isMarks || column.isNumber) ? make("span", { class: "of", "aria-hidden": "true" }, isolated(column.of ?? column.title)) : null;
