@@ -26,8 +26,8 @@ _GROUPS = {
     "Reruns": "resume fresh retry_errors journal journals",
     "Other programs": "export suggest import_from",
     "Input files": "from_format kind columns encoding sheet queries max_bad_rows allow_repeated_ids",
-    "Output": "out output badge_out badge_run to_format format json_out per_query markdown_out plots title force show queue "
-    "failed worst output_format examples keep names",
+    "Output": "out output badge_out badge_run to_format format json_out per_query markdown_out plots title force show "
+    "queue failed worst output_format examples keep names",
 }
 _GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names.split()}
 
