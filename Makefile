@@ -287,7 +287,7 @@ fuzz: $(FUZZ_READY) ## Fuzz the readers, and the tokenizers and matchers (FUZZ_S
 	done
 
 .PHONY: test-peers
-test-peers: $(PEERS_READY) ## Ask the other programs for the numbers in docs/differences.md that only they can give.
+test-peers: $(PEERS_READY) ## Ask the other programs for the numbers in benchmarks/differences.md that only they can give.
 	@$(call with-byte-code,$(PEERS_VENV)) -m pytest tests/peers -p no:cacheprovider $(PYTEST_ARGS)
 
 .PHONY: mutants

@@ -44,7 +44,10 @@ from ._utils.formatting import aligned as aligned
 from ._utils.formatting import clip as clip
 from ._utils.formatting import display_width as display_width
 from ._utils.formatting import escape_controls as escape_controls
+from ._utils.formatting import format_difference as format_difference
 from ._utils.formatting import format_interval as format_interval
+from ._utils.formatting import format_mean as format_mean
+from ._utils.formatting import format_signed as format_signed
 from ._utils.formatting import format_value as format_value
 from ._utils.formatting import in_quotes as in_quotes
 from ._utils.formatting import number_of as number_of
@@ -72,6 +75,8 @@ from ._utils.progress import reporter as reporter
 from ._utils.redaction import as_cause as as_cause
 from ._utils.redaction import default_redactor as default_redactor
 from ._utils.redaction import describe_error as describe_error
+from ._utils.said import Said as Said
+from ._utils.said import said as said
 from ._utils.serialization import data_frame as data_frame
 from ._utils.serialization import json_text as json_text
 from ._utils.serialization import read_integer as read_integer
@@ -257,10 +262,18 @@ from .report.records import GivenAnswer as GivenAnswer
 from .report.records import Report as Report
 from .report.records import ReportedSystem as ReportedSystem
 from .report.sections import sections_below as sections_below
+from .report.sections import sections_of as sections_of
+from .report.sections.overview import apart_from_best as apart_from_best
+from .report.sections.overview import decided_slices as decided_slices
 from .report.sections.overview import main_key as main_key
+from .report.sections.overview import main_rows as main_rows
+from .report.sections.overview import milliseconds as milliseconds
 from .report.sections.overview import overview_of as overview_of
+from .report.sections.overview import ranked_systems as ranked_systems
+from .report.sections.overview import subject_of as subject_of
 from .report.sections.slices import name_of as name_of
 from .report.writers import check_target as check_target
+from .report.writers import markdown_of as markdown_of
 from .retrievers.asking import CallSettings as CallSettings
 from .retrievers.calling import wrong_parameters as wrong_parameters
 from .retrievers.live.alerts import Alert as Alert
@@ -285,6 +298,7 @@ from .statistics.intervals import Sample as Sample
 from .statistics.intervals import sample_intervals as sample_intervals
 from .tables.html import section_html as section_html
 from .tables.markdown import section_markdown as section_markdown
+from .tables.model import EMPTY as EMPTY
 from .tables.model import Cell as Cell
 from .tables.model import Column as Column
 from .tables.model import Section as Section

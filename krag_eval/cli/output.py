@@ -262,13 +262,19 @@ _WORDS = 24
 _STYLES = {"best": "bold", "good": "green", "bad": "red", "quiet": "dim"}
 
 
-def check_report(out: Path | None, inputs: Iterable[Path | None], force: bool, format: str | None = None) -> None:  # noqa: A002
+def check_report(
+    out: Path | None,
+    inputs: Iterable[Path | None],
+    force: bool,
+    format: str | None = None,  # noqa: A002
+    language: str | None = None,
+) -> None:
     """Check, before any work starts, that a report may be written to a path, if one is given."""
     if out is not None:
         from krag_eval.report import check_target
 
         check_free(out, True, [path for path in inputs if path is not None])
-        check_target(out, format, force)
+        check_target(out, format, force, language)
 
 
 def write_all(built: Report, out: Path | None, plots: Path | None, **options: Any) -> list[Path]:

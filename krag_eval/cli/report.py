@@ -33,6 +33,7 @@ def report(
     format: str | None = None,  # noqa: A002 - the name of the option
     plots: Path | None = None,
     force: bool = False,
+    language: str | None = None,
     baseline: str | None = None,
     k: CutOffs = None,
     metrics: str | None = None,
@@ -49,14 +50,19 @@ def report(
         out: Write .html, .md, .json or .csv; without it, tables are printed.
         format (FORMAT): html, md, json or csv, if the ending of --out is another.
         plots (DIR): Write the plots into this folder, as SVG and as PNG.
+        language: en, ko, ru or zh, for .html and .md; by default a page is in the language of its reader's browser.
         title: The title; the runs and the set by default.
         seed: Seed of intervals and tests; the same seed gives the same numbers.
     """
     runs = runs or [evalset]
-    check_report(out, [evalset, *runs], force, format)
+    check_report(out, [evalset, *runs], force, format, language)
     if out is None and format is not None:
         raise InvalidInputError(
             f"`--format` {format!r:.60} needs a file to write: printed tables have no other format. Give `--out` too."
+        )
+    if out is None and language is not None:
+        raise InvalidInputError(
+            f"`--language` {language!r:.60} needs a file to write: printed tables are English. Give `--out` too."
         )
     # Millions of objects are made that all stay: the collector would look at them again and again.
     with without_collector(), Bars(are_steps=True) as bars:
@@ -79,7 +85,7 @@ def report(
         notes = (as_typed(note.parts if isinstance(note, Note) else [note]) for note in built.notes)
         built = replace(built, notes=tuple(notes))
         with bars.step("write") if out is not None or plots is not None else contextlib.nullcontext():
-            written = write_all(built, out, plots, format=format, force=force)
+            written = write_all(built, out, plots, format=format, force=force, language=language)
     print_notes([*built.notes, *caught])
     if out is None:
         print_report(built)

@@ -292,6 +292,7 @@ class EvaluationResult(Printed, Pictured, Tabular, ComparedByFields):
         title: str | None = None,
         evalset: object = None,
         force: bool = False,
+        language: str | None = None,
     ) -> Path:
         """Write a report: tables, pictures, causes of misses, and a browser of the queries. Needs extra `report`.
 
@@ -301,6 +302,7 @@ class EvaluationResult(Printed, Pictured, Tabular, ComparedByFields):
             title: The title; by default it says how many queries were scored.
             evalset: The evaluation set, for slices by type and for answers.
             force: Replace a file that is there.
+            language: `"en"`, `"ko"`, `"ru"` or `"zh"`; by default a page is in the language of the reader's browser.
 
         Returns:
             The path.
@@ -310,7 +312,8 @@ class EvaluationResult(Printed, Pictured, Tabular, ComparedByFields):
             MissingDependencyError: A package is not installed.
         """
         write: Callable[..., Path] = load(REPORTS, "file")
-        return write(path, evalset, {"result": self}, title=title, format=format, force=force)
+        options = {"title": title, "format": format, "force": force, "language": language}
+        return write(path, evalset, {"result": self}, **options)
 
     def cells(self) -> dict[str, list[str]]:
         """Return the formatted values of each metric, one per cut-off, empty where it was not scored."""

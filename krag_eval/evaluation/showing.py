@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from krag_eval._utils.formatting import clip, format_interval, number_of
+from krag_eval._utils.said import said
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import read_leniently
 from krag_eval.evaluation.detail import Scored
@@ -15,11 +16,13 @@ from krag_eval.tables.html import LEFT, QUIET, RIGHT, TABLE, Shown, fitted, head
 from krag_eval.tables.latex import latex_table
 from krag_eval.tables.model import (
     EMPTY,
+    METRIC,
     SYSTEM,
     Cell,
     Column,
     Section,
     Table,
+    column,
     count_cell,
     door,
     interval_cell,
@@ -44,7 +47,10 @@ def summary_section(results: Results) -> Section:
         results: The scores of each system by name; results of a stream suffice.
     """
     return Section(
-        "summary", "Scores", tuple(_paragraphs(results)), (_scores(results), _counts(results)) if results else ()
+        "summary",
+        said("summary-title", "Scores"),
+        tuple(_paragraphs(results)),
+        (_scores(results), _counts(results)) if results else (),
     )
 
 
@@ -60,10 +66,13 @@ def no_value_reason(result: Scored) -> str | None:
     if any(state.n_defined for state in result.tally.means.values()):
         return None
     if not result.n_queries:
-        return "There is no query, so no value is defined."
+        return said("no-query", "There is no query, so no value is defined.")
     if result.n_unjudged:
-        return "No query has a gold document at this level, so no value is defined: each value is a dash."
-    return "No query has a gold document, so no value is defined: each value is a dash."
+        return said(
+            "no-gold-at-level",
+            "No query has a gold document at this level, so no value is defined: each value is a dash.",
+        )
+    return said("no-gold", "No query has a gold document, so no value is defined: each value is a dash.")
 
 
 def _paragraphs(results: Results) -> Iterator[str]:
@@ -71,15 +80,18 @@ def _paragraphs(results: Results) -> Iterator[str]:
     for reason in dict.fromkeys(reasons.values()):
         names = [name for name, why in reasons.items() if why == reason]
         if reason is not None:
-            yield reason if len(names) == len(results) else f"{', '.join(names)}: {reason}"
+            of_some = said("of-systems", "{systems}: {reason}", systems=", ".join(names), reason=reason)
+            yield reason if len(names) == len(results) else of_some
     left_out = max((count for result in results.values() for count in result.undefined.values()), default=0)
     if left_out and not all(reasons.values()):
-        yield f"A mean excludes the queries for which it is undefined, such as those without an answer: {left_out}."
+        words = "A mean excludes the queries for which it is undefined, such as those without an answer: {n}."
+        yield said("undefined-left-out", words, n=left_out)
     for side, documents in (("predicted", "retrieved"), ("actual", "gold")):
         if results and all(_has_no_texts(result, side) for result in results.values()):
-            yield f"No {documents} document has a text, only an id, so the report cannot show their texts."
+            words = f"No {documents} document has a text, only an id, so the report cannot show their texts."
+            yield said(f"no-texts-{documents}", words)
     if any(map(_has_intervals, results.values())):
-        yield "Intervals are 95 % confidence intervals of the mean."
+        yield said("intervals-about", "Intervals are 95 % confidence intervals of the mean.")
 
 
 def _has_intervals(result: Scored) -> bool:
@@ -99,15 +111,16 @@ def _scores(results: Results) -> Table:
     with_intervals = [name for name, result in results.items() if _has_intervals(result)]
     undefined = {name: result.undefined for name, result in results.items()}
     differ = any(len({counts[key] for counts in undefined.values() if key in counts}) > 1 for key in keys)
-    columns = [Column("metric", "metric", is_number=False)]
+    columns = [METRIC]
     for name in results:
-        columns.append(Column(f"value:{name}", name, help=f"Value of {name}", group=name))
+        help_ = said("value-of", "Value of {system}", system=name)
+        columns.append(Column(f"value:{name}", name, help=help_, group=name))
         if name in with_intervals:
             columns.append(
                 Column(
                     f"interval:{name}",
-                    "95 % interval",
-                    help=f"95 % confidence interval of the value of {name}",
+                    said("column-95-interval", "95 % interval"),
+                    help=said("interval-of", "95 % confidence interval of the value of {system}", system=name),
                     group=name,
                 )
             )
@@ -130,7 +143,7 @@ def _scores(results: Results) -> Table:
 
 
 def _undefined_column(key: str, group: str | None) -> Column:
-    return Column(key, "undefined", help="Queries that the mean excludes", group=group)
+    return column(key, "undefined", "Queries that the mean excludes", name="undefined", group=group)
 
 
 def _undefined(key: str, counts: Sequence[Mapping[str, int]]) -> Cell:
@@ -165,7 +178,10 @@ def _counts(results: Results) -> Table:
         if place < 2 or any(count(result) for result in results.values())
     }
     n_queries = next(iter(results.values())).n_queries
-    columns = (Column(name.replace(" ", "_"), name, help=meaning) for name, (meaning, _) in shown.items())
+    columns = (
+        column(key := name.replace(" ", "_"), name, meaning, name=f"count-{key}")
+        for name, (meaning, _) in shown.items()
+    )
     rows = tuple(
         (
             text_cell(name),
@@ -173,7 +189,8 @@ def _counts(results: Results) -> Table:
         )
         for name, result in results.items()
     )
-    return Table("counts", f"What was scored: {number_of(n_queries, 'query')}", (SYSTEM, *columns), rows)
+    title = said("counts-title", "What was scored: {queries}", queries=number_of(n_queries, "query"))
+    return Table("counts", title, (SYSTEM, *columns), rows)
 
 
 def _door_of(count: str, name: str, n_systems: int) -> str | None:
@@ -207,7 +224,7 @@ def result_html(result: Scored) -> str:
 
 def result_latex(result: Scored) -> str:
     """Return a LaTeX `tabular` with one row per metric, one column per cut-off."""
-    columns = [Column("metric", "metric", is_number=False), *(Column(k, k or "all") for k in result.tally.counts)]
+    columns = [METRIC, *(Column(k, k or "all") for k in result.tally.counts)]
     rows = [tuple(map(text_cell, (name, *cells))) for name, cells in result.cells().items()]
     return latex_table(Table("values", None, tuple(columns), tuple(rows)))
 

@@ -10,6 +10,7 @@ from typing import Any, Unpack, cast
 from krag_eval._utils.errors import InvalidInputError, KragEvalWarning, MissingDependencyError, warn
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.progress import ProgressHook, hook_for, reporter
+from krag_eval._utils.said import said
 from krag_eval._utils.suggestions import check_names
 from krag_eval.analysis.comparison import DECISIVE_METRICS, Comparison, compare
 from krag_eval.analysis.comparison.compare import COMPARED_OF_SESSIONS
@@ -163,7 +164,8 @@ def _check_is_of(comparison: Comparison, results: Mapping[str, EvaluationResult]
 def _title(questions: EvalSet | None, systems: Sequence[System]) -> str:
     names = ", ".join(system.name.translate(_DIRECTION) for system in systems)
     name = None if questions is None else questions.name
-    return f"{names} on {name or number_of(systems[0].result.n_queries, 'question')}"
+    what = name or number_of(systems[0].result.n_queries, "question")
+    return said("report-title", "{systems} on {what}", systems=names, what=what)
 
 
 def decisive_keys(results: Sequence[EvaluationResult]) -> list[str]:

@@ -86,6 +86,7 @@ class Comparison(Printed, Pictured, Tabular, Compared):
         format: str | None = None,  # noqa: A002 - the word that users of such methods know
         title: str | None = None,
         force: bool = False,
+        language: str | None = None,
     ) -> Path:
         """Write a report: this comparison, tables, plots, causes, and both rankings of every query.
 
@@ -94,6 +95,7 @@ class Comparison(Printed, Pictured, Tabular, Compared):
             format: `"html"`, `"md"`, `"json"` or `"csv"`; by default what the path ends with.
             title: The title; by default it names the systems.
             force: Replace a file that is there.
+            language: `"en"`, `"ko"`, `"ru"` or `"zh"`; by default a page is in the language of the reader's browser.
 
         Returns:
             The path.
@@ -104,7 +106,8 @@ class Comparison(Printed, Pictured, Tabular, Compared):
         """
         by = list(dict.fromkeys(row.field for row in self.slices if row.field is not None))
         write: Callable[..., Path] = load(REPORTS, "file")
-        return write(path, self.evalset, self.results, title=title, by=by, comparison=self, format=format, force=force)
+        options = {"title": title, "format": format, "force": force, "language": language}
+        return write(path, self.evalset, self.results, by=by, comparison=self, **options)
 
     def __str__(self) -> str:
         return describe(self)

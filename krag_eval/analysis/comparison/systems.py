@@ -12,6 +12,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import Argument, InvalidInputError, did_you_mean, refuse, warn, with_name
+from krag_eval._utils.said import said
 from krag_eval.datasets import EvalSet, Question, Run
 from krag_eval.datasets.by_query import by_query
 from krag_eval.datasets.run import as_run
@@ -265,7 +266,7 @@ def _gold_names(detail: Detail) -> list[tuple[str | None, ...]]:
 def some(ids: Sequence[str], most: int = 5) -> str:
     """Return the first ids, and how many more there are."""
     shown = ", ".join(map(repr, ids[:most]))
-    return shown if len(ids) <= most else f"{shown} and {len(ids) - most} more"
+    return shown if len(ids) <= most else said("some-and-more", "{ids} and {n} more", ids=shown, n=len(ids) - most)
 
 
 MOST_VALUES = 100
