@@ -201,7 +201,7 @@ def leaderboard_html(boards: Boards) -> Iterator[str]:
     Raises:
         MissingDependencyError: jinja2 is not installed.
     """
-    style = f"{read_template('report.css')}\n{read_template('leaderboard.css')}"
+    style = "\n".join(read_template(f"{name}.css") for name in ("tokens", "report", "leaderboard"))
     yield from template_of("leaderboard.html.j2").generate(
         boards=boards,
         sections=[
