@@ -57,7 +57,7 @@ class Argument(click.Argument):
 
     def __init__(self, names: Sequence[str], *, text: str, **settings: Any) -> None:
         super().__init__(names, **settings)
-        self.text = text
+        self.help = text  # that of click stands in another place, and only newer ones have it
 
     def make_metavar(self, *_: Any) -> str:
         """Return what stands in the usage: in brackets, if it may be left out."""
@@ -69,7 +69,7 @@ class Argument(click.Argument):
 
     def get_help_record(self, _: click.Context) -> tuple[str, str]:
         """Return the metavar and the text."""
-        return str(self.metavar), self.text
+        return str(self.metavar), str(self.help)
 
 
 def command_of(name: str, function: Callable[..., None]) -> Command:
