@@ -167,7 +167,7 @@ def help_of(name: str, width: int = 80, *, is_whole: bool = False) -> str:
 
 def examples_in(help_text: str) -> list[str]:
     """The lines to type that a help text shows, without what continues a line."""
-    shown = help_text.partition("\nExamples:\n")[2].replace("\\\n", " ")
+    shown = help_text.partition("\nExamples:\n")[2].partition("\nMore options")[0].replace("\\\n", " ")
     return [" ".join(line.split()) for line in shown.splitlines() if line.strip()]
 
 
