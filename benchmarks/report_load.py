@@ -73,11 +73,11 @@ def _runs(n_queries: int) -> tuple[dict[str, Run], EvalSet]:
         ranked = rng.integers(0, n_texts, (n_queries, DEPTH))
         found = rng.random(n_queries) < share
         ranked[found, rng.integers(0, DEPTH, n_queries)[found]] = np.array(gold)[found]
-        runs[name] = Run.of(name, (_row(q.id, row, texts) for q, row in zip(evalset, ranked.tolist(), strict=True)))
+        runs[name] = Run.of(name, (row_of(q.id, row, texts) for q, row in zip(evalset, ranked.tolist(), strict=True)))
     return runs, evalset
 
 
-def _row(query_id: str, ranked: list[int], texts: list[str]) -> RunRow:
+def row_of(query_id: str, ranked: list[int], texts: list[str]) -> RunRow:
     documents = [{"id": f"d{n}", "text": texts[n], "score": 1 / rank} for rank, n in enumerate(ranked, 1)]
     return RunRow.from_dict({"query_id": query_id, "retrieved": documents})
 

@@ -22,6 +22,7 @@ from benchmarks import (
     logs,
     memory,
     page,
+    page_speed,
     readers,
     report_load,
     rouge,
@@ -49,6 +50,7 @@ TOPICS: dict[str, Topic] = {
     "readers": readers.run,
     "logs": logs.run,
     "report": report_load.run,
+    "page": page_speed.run,
     "import": imports.run,
 }
 _WIDTHS = (72, 42, 10, 10, 10, 15, 7)

@@ -86,13 +86,8 @@ def names_in(stub: Path) -> int:
 
 
 def steps(entered: list[str]) -> str:
-    """Return the files that a call enters as a numbered list, with what each is for."""
-    found = []
-    for place, path in enumerate(entered, start=1):
-        text = sentence((ROOT / path).read_text(encoding="utf-8"))
-        width = {"width": 120, "initial_indent": f"{place}. ", "subsequent_indent": "   ", "break_on_hyphens": False}
-        found.append(textwrap.fill(f"`{path}`: {text}", **width))
-    return "\n".join(found) + "\n"
+    """Return the files that a call enters, in order."""
+    return textwrap.fill(", ".join(f"`{path}`" for path in entered), width=120, break_on_hyphens=False) + "\n"
 
 
 def modules() -> Iterator[tuple[str, Path]]:

@@ -44,7 +44,10 @@ from ._utils.formatting import aligned as aligned
 from ._utils.formatting import clip as clip
 from ._utils.formatting import display_width as display_width
 from ._utils.formatting import escape_controls as escape_controls
+from ._utils.formatting import format_difference as format_difference
 from ._utils.formatting import format_interval as format_interval
+from ._utils.formatting import format_mean as format_mean
+from ._utils.formatting import format_signed as format_signed
 from ._utils.formatting import format_value as format_value
 from ._utils.formatting import in_quotes as in_quotes
 from ._utils.formatting import number_of as number_of
@@ -60,6 +63,7 @@ from ._utils.limits import shown as shown
 from ._utils.limits import to_allow as to_allow
 from ._utils.objects import ComparedByFields as ComparedByFields
 from ._utils.objects import OfOneProcess as OfOneProcess
+from ._utils.objects import Printed as Printed
 from ._utils.objects import cached_property as cached_property
 from ._utils.plugins import LABELS as LABELS
 from ._utils.plugins import REPORTS as REPORTS
@@ -71,13 +75,18 @@ from ._utils.progress import reporter as reporter
 from ._utils.redaction import as_cause as as_cause
 from ._utils.redaction import default_redactor as default_redactor
 from ._utils.redaction import describe_error as describe_error
+from ._utils.said import Said as Said
+from ._utils.said import said as said
 from ._utils.serialization import data_frame as data_frame
 from ._utils.serialization import json_text as json_text
 from ._utils.serialization import read_integer as read_integer
 from ._utils.suggestions import check_names as check_names
 from ._utils.suggestions import key_hint as key_hint
 from .analysis.comparison.result import Comparison as Comparison
+from .analysis.comparison.rows import ComparisonRow as ComparisonRow
+from .analysis.comparison.rows import Outcome as Outcome
 from .analysis.comparison.systems import Slice as Slice
+from .analysis.comparison.tables import TONES as TONES
 from .analysis.comparison.tables import changed as changed
 from .analysis.comparison.tables import comparison_section as comparison_section
 from .analysis.funnel import BELOW_K as BELOW_K
@@ -85,6 +94,7 @@ from .analysis.funnel import LOST_IN as LOST_IN
 from .analysis.funnel import NOT_IN_CORPUS as NOT_IN_CORPUS
 from .analysis.funnel import NOT_RETRIEVED as NOT_RETRIEVED
 from .analysis.funnel import Funnel as Funnel
+from .analysis.leaderboard import Leaderboard as Leaderboard
 from .cli.files import FileOptions as FileOptions
 from .cli.files import RunFileOptions as RunFileOptions
 from .cli.files import check_free as check_free
@@ -94,6 +104,7 @@ from .cli.loading import load_embeddings as load_embeddings
 from .cli.loading import load_object as load_object
 from .cli.options import CutOffs as CutOffs
 from .cli.options import Declared as Declared
+from .cli.options import RunScoringOptions as RunScoringOptions
 from .cli.options import ScoringOptions as ScoringOptions
 from .cli.options import cut_offs_option as cut_offs_option
 from .cli.options import parse_cut_offs as parse_cut_offs
@@ -133,6 +144,7 @@ from .datasets.formats.source import Source as Source
 from .datasets.question import LEVELS as LEVELS
 from .datasets.question import alternatives_in as alternatives_in
 from .datasets.question import settings_at as settings_at
+from .datasets.run import Latency as Latency
 from .datasets.run import as_run as as_run
 from .datasets.shared_text import size_of as size_of
 from .datasets.traces import FromTools as FromTools
@@ -191,6 +203,7 @@ from .evaluation.rules import rules_of_lists as rules_of_lists
 from .evaluation.runs import NOTHING_YET as NOTHING_YET
 from .evaluation.showing import summary_section as summary_section
 from .evaluation.showing import worst_first as worst_first
+from .evaluation.thresholds import Calibration as Calibration
 from .evaluation.thresholds import Sweep as Sweep
 from .matching import find_matches as find_matches
 from .matching.batch import Batch as Batch
@@ -249,10 +262,18 @@ from .report.records import GivenAnswer as GivenAnswer
 from .report.records import Report as Report
 from .report.records import ReportedSystem as ReportedSystem
 from .report.sections import sections_below as sections_below
+from .report.sections import sections_of as sections_of
+from .report.sections.overview import apart_from_best as apart_from_best
+from .report.sections.overview import decided_slices as decided_slices
 from .report.sections.overview import main_key as main_key
+from .report.sections.overview import main_rows as main_rows
+from .report.sections.overview import milliseconds as milliseconds
 from .report.sections.overview import overview_of as overview_of
+from .report.sections.overview import ranked_systems as ranked_systems
+from .report.sections.overview import subject_of as subject_of
 from .report.sections.slices import name_of as name_of
 from .report.writers import check_target as check_target
+from .report.writers import markdown_of as markdown_of
 from .retrievers.asking import CallSettings as CallSettings
 from .retrievers.calling import wrong_parameters as wrong_parameters
 from .retrievers.live.alerts import Alert as Alert
@@ -277,6 +298,7 @@ from .statistics.intervals import Sample as Sample
 from .statistics.intervals import sample_intervals as sample_intervals
 from .tables.html import section_html as section_html
 from .tables.markdown import section_markdown as section_markdown
+from .tables.model import EMPTY as EMPTY
 from .tables.model import Cell as Cell
 from .tables.model import Column as Column
 from .tables.model import Section as Section

@@ -40,6 +40,7 @@ from krag_eval.toolkit import (
     Comparison,
     CorpusTexts,
     OptionalRunOptions,
+    Printed,
     Report,
     Section,
     Table,
@@ -117,7 +118,7 @@ class Chunking:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class ChunkerComparison(ComparedByFields):
+class ChunkerComparison(Printed, ComparedByFields):
     """Chunkings of one corpus, scored on the same spans at equal budgets of tokens. Print it, or export it.
 
     Attributes:
@@ -297,7 +298,7 @@ class ChunkerComparison(ComparedByFields):
         figure: Figure = load(REPORTS, "plot_over_k")(self.as_report(), ["span_recall"])
         return figure
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         table = self._overview()
         texts = [[column.title for column in table.columns], *([cell.text for cell in row] for row in table.rows)]
         title = f"{number_of(len(self.results), 'chunking')}, {number_of(len(self.evalset), 'question')}: span recall"

@@ -11,17 +11,19 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from krag_eval import Document, EvalSet, InvalidInputError, Run, as_document, as_evalset
 from krag_eval.toolkit import (
+    REPORTS,
     Argument,
     BoolArray,
     FloatArray,
     IdKey,
     IntArray,
+    Printed,
     alternatives_in,
     as_id,
     as_number,
@@ -31,6 +33,7 @@ from krag_eval.toolkit import (
     describe_type,
     errors_at,
     gold_first,
+    load,
     make_settings,
     need_scipy,
     number_of,
@@ -45,6 +48,9 @@ from krag_eval.toolkit import (
 from krag_eval_labels.files import LabelKey, as_label, label_key
 from krag_eval_labels.order import draw_by_turn, first_labelled, uniform_of
 from krag_eval_labels.report import plain
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Interval = tuple[float, float]
 IdMap = str | Callable[[str], str] | None
@@ -130,7 +136,7 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Estimation:
+class Estimation(Printed):
     """Estimates of a metric for one system or several.
 
     Attributes:
@@ -159,7 +165,17 @@ class Estimation:
         """Return everything, ready for JSON."""
         return asdict(self)
 
-    def __repr__(self) -> str:
+    def plot(self) -> Figure:
+        """Return the estimates with their intervals as a figure of matplotlib. Needs the extra `report`.
+
+        Raises:
+            MissingDependencyError: matplotlib is not installed.
+        """
+        points = [(row.name, row.value, row.interval or row.sampling_interval) for row in self.systems]
+        figure: Figure = load(REPORTS, "plot_intervals")(points, self.metric, f"{self.metric}, estimated")
+        return figure
+
+    def __str__(self) -> str:
         of = f"{self.metric} of {number_of(self.n_queries, 'question')}"
         lines = [f"{of}: people labelled {self.n_labels} of {self.n_documents}"]
         names = [one_line(row.name) for row in (*self.systems, *self.differences)]

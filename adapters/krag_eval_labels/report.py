@@ -12,6 +12,7 @@ from krag_eval import Document
 from krag_eval.toolkit import (
     ComparedByFields,
     IdKey,
+    Printed,
     clip,
     number_of,
     one_line,
@@ -180,7 +181,7 @@ class NearQuestions(_Finding):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class DoctorReport(ComparedByFields):
+class DoctorReport(Printed, ComparedByFields):
     """What is probably wrong with the gold documents of a question set.
 
     Attributes:
@@ -240,7 +241,7 @@ class DoctorReport(ComparedByFields):
             whole[name] = [finding.to_dict() for finding in getattr(self, name)]
         return whole
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         runs = f"{number_of(len(self.systems), 'run')} ({one_line(', '.join(self.systems))})"
         told_apart = f"documents identified by {' then '.join(self.methods)}"
         lines = [f"{number_of(self.n_questions, 'question')}, {runs}, {told_apart}"]

@@ -22,13 +22,14 @@ from krag_eval.toolkit import LABELS, Source, detect, load, needing, parse_json,
 from krag_eval_report.html.page import (
     digest,
     html_page,
-    json_in_script,
     label_page,
     policy,
     read_template,
     script_and_style,
     template_of,
 )
+from krag_eval_report.html.texts import json_in_script
+from krag_eval_report.languages import language_asked_for
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -60,7 +61,7 @@ class Found(NamedTuple):
     """A file of the folder: its path there, when it was changed, and what a report says of itself."""
 
     path: str
-    date: str
+    date: datetime
     title: str = ""
     headline: str = ""
 
@@ -88,7 +89,7 @@ class Folder:
         """Return the reports, the runs, the evaluation sets, the queues to label and the labels."""
         listed: dict[str, list[Found]] = {"reports": [], "runs": [], "sets": [], "queues": [], "labels": []}
         for name, path in self.files().items():
-            date = f"{datetime.fromtimestamp(path.stat().st_mtime).astimezone():%Y-%m-%d %H:%M}"
+            date = datetime.fromtimestamp(path.stat().st_mtime).astimezone()
             if path.suffix == ".html" and (head := _head_of(path)):
                 listed["reports"].append(Found(name, date, _said(_TITLE, head) or name, _said(_HEADLINE, head)))
             elif re.fullmatch(r"labels-[0-9a-f]{16}\.jsonl", path.name):
@@ -124,8 +125,8 @@ def _kinds(path: Path, _changed: int) -> tuple[str, ...]:
 
 
 @functools.lru_cache(maxsize=8)
-def _built(run: Path, questions: Path, *_changed: int) -> str:
-    return html_page(build_report(read_evalset(questions), {run.stem: read_run(run)}))
+def _built(run: Path, questions: Path, language: str | None, *_changed: int) -> str:
+    return html_page(build_report(read_evalset(questions), {run.stem: read_run(run)}), language)
 
 
 class _Guard:
@@ -174,7 +175,9 @@ class PutsLabels(Protocol):
         """Write a label, and return how many rows the file has now."""
 
 
-def view_app(folder: Path, token: str, port: int, labels_of: PutsLabels | None = None) -> ASGIApp:
+def view_app(
+    folder: Path, token: str, port: int, labels_of: PutsLabels | None = None, language: str | None = None
+) -> ASGIApp:
     """Return the application that serves a folder.
 
     Args:
@@ -182,9 +185,10 @@ def view_app(folder: Path, token: str, port: int, labels_of: PutsLabels | None =
         token: What the address has to begin with.
         port: The port on 127.0.0.1, which requests have to name.
         labels_of: Writes the labels.
+        language: The code of the language of the pages; by default that of the browser.
 
     Raises:
-        InvalidInputError: It is no folder.
+        InvalidInputError: It is no folder, or there is no such language.
         MissingDependencyError: A package of the extra `view` is not installed.
     """
     with needing("The viewer", "starlette", "view"):
@@ -196,9 +200,12 @@ def view_app(folder: Path, token: str, port: int, labels_of: PutsLabels | None =
     served, building, files_of_labels = Folder(folder), threading.Lock(), labels_of or load(LABELS, "files")()
     queues = load(LABELS, "page")()
 
-    def index(_: Request) -> Response:
+    def spoken(request: Request) -> str:
+        return language or language_asked_for(request.headers.get("accept-language", "")).code
+
+    def index(request: Request) -> Response:
         style = script_and_style()[1]
-        text = template_of("view.html.j2").render(
+        text = template_of("view.html.j2", spoken(request)).render(
             name=served.path.name, style=style, version=__version__, **served.listed()
         )
         return HTMLResponse(text, headers=_with(f"{_NOTHING}; style-src '{digest(style)}'"))
@@ -218,7 +225,7 @@ def view_app(folder: Path, token: str, port: int, labels_of: PutsLabels | None =
         changed = [path.stat().st_mtime_ns for path in (run_path, set_path)]
         try:
             with building:
-                return shown(_built(run_path, set_path, *changed), request)
+                return shown(_built(run_path, set_path, language, *changed), request)
         except KragEvalError as error:
             return PlainTextResponse(str(error), 422)
 
@@ -270,7 +277,7 @@ def view_app(folder: Path, token: str, port: int, labels_of: PutsLabels | None =
             return PlainTextResponse("The folder has no such queue.", 404)
         if request.method == "POST":
             return await sent(request, lambda row: queues.answer(path, row))
-        text, its_policy = label_page(name, f"/{token}/label/{quote(name)}", request.headers["host"])
+        text, its_policy = label_page(name, f"/{token}/label/{quote(name)}", request.headers["host"], spoken(request))
         return HTMLResponse(text, headers=_with(f"{its_policy}; frame-ancestors 'none'"))
 
     routes = [

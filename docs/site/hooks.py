@@ -14,9 +14,17 @@ from mkdocs.structure.pages import Page
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 # The site has a home page of its own.
-OF_THE_SITE = {"README.md": "overview.md", "benchmarks/README.md": "benchmarks.md"}
+OF_THE_SITE = {"README.md": "overview.md", "benchmarks/README.md": "benchmarks.md", "examples/README.md": "examples.md"}
 READMES = ("README.md", "README.ko.md", "README.ru.md", "README.zh.md")
-TOP_LEVEL = (*READMES, "benchmarks/README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "LICENSE")
+TOP_LEVEL = (
+    *READMES,
+    "benchmarks/README.md",
+    "examples/README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    "LICENSE",
+)
 # What the pages rest on: tables that scripts in `benchmarks` print.
 MEASURED = tuple(f"benchmarks/{path.name}" for path in sorted((ROOT / "benchmarks").glob("[a-z]*.md")))
 _CELL = re.compile(r"<td\b[^>]*>.*?</td>", re.DOTALL)
@@ -39,7 +47,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, OF_THE_SITE.get(name, name), abs_src_path=str(ROOT / name)))
     for room, folder in (("examples", ROOT / "examples"), ("assets", HERE / "assets")):
         for path in sorted(folder.iterdir()):
-            if path.is_file():
+            if path.is_file() and path.name != "README.md":
                 files.append(File.generated(config, f"{room}/{path.name}", abs_src_path=str(path)))
     return files
 
@@ -47,10 +55,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
     """Makes links lead to the place in the site, and lists what Python-Markdown reads as lists."""
     name = page.file.src_uri
-    if name in (
-        *READMES,
-        *MEASURED,
-    ):  # what is looked for stands in the quickstarts, and in the pages that link to tables
+    # What is looked for stands in the quickstarts, and in the pages that link to tables.
+    if name in (*READMES, OF_THE_SITE["README.md"], *MEASURED):
         page.meta["search"] = {"exclude": True}
     if name in MEASURED:
         markdown = re.sub(r"\]\(\.\./docs/", "](../", markdown).replace("](README.md", "](../benchmarks.md")
@@ -58,6 +64,8 @@ def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
         markdown = re.sub(r"\]\((?:\.\./)?docs/", "](", markdown)
         if name == OF_THE_SITE["benchmarks/README.md"]:
             markdown = re.sub(r"\]\((?=[a-z-]+\.md)", "](benchmarks/", markdown)
+        if name == OF_THE_SITE["examples/README.md"]:
+            markdown = markdown.replace("](../", "](")
     elif "/" not in name:
         markdown = markdown.replace("](../", "](")
     for name, there in OF_THE_SITE.items():

@@ -32,7 +32,9 @@ _ELSEWHERE = """<script>
 (moved => {{
   const follow = () => {{
     const id = decodeURIComponent(location.hash.slice(1));
-    if (Object.hasOwn(moved, id) && !document.getElementById(id)) location.replace(moved[id]);
+    if (!id || document.getElementById(id)) return;
+    const there = moved[id] || (moved["*"] && `${{moved["*"]}}#${{id}}`);
+    if (there) location.replace(there);
   }};
   addEventListener("hashchange", follow);
   follow();
@@ -41,7 +43,10 @@ _ELSEWHERE = """<script>
 
 
 def redirects() -> dict[str, dict[str, str]]:
-    """Return for each page the anchors that have moved and where to; the empty anchor is the page itself."""
+    """Return for each page the anchors that have moved and where to.
+
+    The empty anchor is the page itself, and `*` all anchors that the page does not have.
+    """
     found: dict[str, dict[str, str]] = defaultdict(dict)
     for old, new in tomllib.loads(TABLE.read_text(encoding="utf-8")).items():
         page, _, anchor = old.partition("#")

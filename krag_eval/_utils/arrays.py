@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["BoolArray", "FloatArray", "IntArray", "np", "unique"]
+__all__ = ["BoolArray", "FloatArray", "IntArray", "np"]
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,11 +29,3 @@ else:
             return found
 
     np = _NumPy()
-
-
-def unique(values: IntArray) -> IntArray:
-    """Return the different numbers in ascending order.
-
-    Without their counts NumPy would import its masked arrays, which takes a third of the time of all of NumPy.
-    """
-    return np.unique(values, return_counts=True)[0]

@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
+from krag_eval._utils.said import said
+
 
 def qualified_name(thing: object) -> str:
     """Return the module and name of a function or class, or of the class of an object.
@@ -39,7 +41,10 @@ def format_interval(interval: tuple[float, float] | None, digits: int = 4) -> st
     >>> format_interval((0.25, 0.75))
     '0.2500 to 0.7500'
     """
-    return "" if interval is None else f"{interval[0]:.{digits}f} to {interval[1]:.{digits}f}"
+    if interval is None:
+        return ""
+    low, high = (f"{end:.{digits}f}" for end in interval)
+    return said("interval", "{low} to {high}", low=low, high=high)
 
 
 def format_mean(value: float | None) -> str:
@@ -60,6 +65,18 @@ def format_difference(value: float | None) -> str:
     return _three_digits(value, "+")
 
 
+def format_signed(value: float | None) -> str:
+    """Return a difference of two means for a sentence or the page: with a true minus, and no sign of its own for 0.
+
+    >>> format_signed(-0.25), format_signed(0.00001)
+    ('−0.250', '±0.000')
+    """
+    text = format_difference(value)
+    if text.strip("+-0.") == "" and value is not None:
+        return "\u00b1" + text[1:]
+    return text if value is None else text.replace("-", "\u2212")
+
+
 def format_p(p: float | None) -> str:
     """Return a p-value.
 
@@ -75,7 +92,7 @@ def format_percent(share: float | None, digits: int = 1) -> str:
     >>> format_percent(0.256)
     '25.6 %'
     """
-    return UNDEFINED if share is None else f"{100 * share:.{digits}f} %"
+    return UNDEFINED if share is None else said("percent", "{x} %", x=f"{100 * share:.{digits}f}")
 
 
 def format_seconds(seconds: float | None) -> str:
@@ -87,8 +104,8 @@ def format_seconds(seconds: float | None) -> str:
     if seconds is None:
         return UNDEFINED
     if seconds < 1:
-        return f"{1000 * seconds:.{1 if seconds < 0.1 else 0}f} ms"
-    return f"{seconds:.1f} s"
+        return said("milliseconds", "{x} ms", x=f"{1000 * seconds:.{1 if seconds < 0.1 else 0}f}")
+    return said("seconds", "{x} s", x=f"{seconds:.1f}")
 
 
 def _three_digits(value: float | None, sign: str) -> str:
@@ -108,7 +125,7 @@ _STEERING = re.compile(
     "\ufffe\uffff\U000e0000-\U000e007f]"
     r"|(?<!\S):(?=:\S)|\#(?=\#\w*\[)"
 )
-_PLURALS = {"query": "queries"}
+_PLURALS = {"query": "queries", "search": "searches"}
 
 
 def number_of(count: int, thing: str) -> str:
@@ -117,7 +134,8 @@ def number_of(count: int, thing: str) -> str:
     >>> number_of(1, "query"), number_of(2, "query"), number_of(0, "gold document")
     ('1 query', '2 queries', '0 gold documents')
     """
-    return f"{count:,} {thing if count == 1 else _PLURALS.get(thing, thing + 's')}"
+    noun = thing if count == 1 else _PLURALS.get(thing, thing + "s")
+    return said(f"n-{thing.replace(' ', '-')}", "{n:,} " + noun, n=count)
 
 
 def one_line(text: str) -> str:

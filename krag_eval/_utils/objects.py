@@ -50,6 +50,30 @@ class ShortRepr:
 
 
 LONGEST_REPR = 2_000
+_LONGEST_LINE = 240
+
+
+class Printed:
+    """A result whose `str` is a text for people, and whose repr is the beginning of that text.
+
+    A notebook or a log that shows the object would otherwise write all of it. `print` writes the whole text.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        text = str(self)
+        if len(text) <= LONGEST_REPR:
+            return text
+        lines = text.split("\n")
+        shown, room = [], LONGEST_REPR - 80
+        for line in lines:
+            part = line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…"
+            room -= len(part) + 1
+            if room < 0:
+                break
+            shown.append(part)
+        return "\n".join([*shown, f"... print() shows all of it: {len(lines):,} lines, {len(text):,} characters"])
 
 
 class _Short(reprlib.Repr):

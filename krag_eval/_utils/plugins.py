@@ -10,6 +10,8 @@ from krag_eval._utils.version import __version__
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+    from matplotlib.figure import Figure
+
 COMMANDS = "krag_eval.commands"
 LABELS = "krag_eval.labels"
 MONITORS = "krag_eval.monitors"
@@ -49,3 +51,26 @@ def load(group: str, name: str) -> Any:
         raise InvalidInputError(
             f"{name!r} of {group!r} ({entry.value}) cannot be loaded: {type(error).__name__}: {error}. {cure}"
         ) from error
+
+
+class Pictured:
+    """Base class of what has a picture."""
+
+    __slots__ = ()
+
+    def plot(self, kind: str | None = None, **options: Any) -> Figure:
+        """Return it as a figure of matplotlib, whose `alternative` says what it shows. Needs the extra `report`.
+
+        Args:
+            kind: Which picture, where there are several: of a result `"over_k"`, `"hits"`, `"spread"`, `"causes"`,
+                `"over_size"`, `"over_searches"` or `"sweep"`; of a comparison `"differences"`, `"changes"`, or one of
+                the first four. By default the first for which there are values.
+            **options: Of a leaderboard `cost`, such as `{"bm25": 0.012, "dense": 0.045}`, and its `unit`: the runs that
+                no other one beats in both the first value and the cost are then marked.
+
+        Raises:
+            InvalidInputError: There is no such picture, or no value is defined.
+            MissingDependencyError: matplotlib is not installed.
+        """
+        figure: Figure = load(REPORTS, "plot")(self, kind, **options)
+        return figure

@@ -68,11 +68,12 @@ def reporter(hook: ProgressHook | None, name: str, total: int, *, resumed: int =
 
 
 class TerminalLine:
-    """A line on stderr that is written over, ten times a second at most."""
+    """A line on stderr that is written over, ten times a second at most; once a second in notebooks, which keep it."""
 
-    EVERY = 0.1
+    EVERY, EVERY_IN_NOTEBOOKS = 0.1, 1.0
 
     def __init__(self) -> None:
+        self._every = self.EVERY_IN_NOTEBOOKS if _is_notebook() else self.EVERY
         self._next = 0.0
         self._width = 0
 
@@ -81,7 +82,7 @@ class TerminalLine:
         now = time.monotonic()
         if now < self._next and not progress.is_over:
             return
-        self._next = now + self.EVERY
+        self._next = now + self._every
         line = _in_words(progress)
         self._width = max(self._width, len(line))
         sys.stderr.write("\r" + line.ljust(self._width) + ("\n" if progress.is_over else ""))
@@ -123,4 +124,9 @@ def hook_for(progress: object) -> ProgressHook | None:
 
 def _is_seen() -> bool:
     stderr: object = sys.stderr  # there may be none
-    return stderr is not None and (sys.stderr.isatty() or type(stderr).__module__.startswith("ipykernel"))
+    return stderr is not None and (sys.stderr.isatty() or _is_notebook())
+
+
+def _is_notebook() -> bool:
+    """Return whether stderr is written into a notebook, as `ipykernel` of Jupyter, VS Code and Colab does it."""
+    return type(sys.stderr).__module__.startswith("ipykernel")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -17,6 +18,12 @@ class Said(str):
     arguments: dict[str, Any]
 
     __slots__ = ("arguments", "message")
+
+    def respelled(self, message: str, text: str) -> Said:
+        """Return another text that remembers another message with the same arguments."""
+        other = Said(text)
+        other.message, other.arguments = message, self.arguments
+        return other
 
 
 def said(message: str, english: str, /, **arguments: Any) -> Said:
@@ -34,3 +41,21 @@ def said(message: str, english: str, /, **arguments: Any) -> Said:
     text = Said(english.format_map(arguments))
     text.message, text.arguments = message, arguments
     return text
+
+
+def sentences(texts: Iterable[str]) -> str:
+    """Return sentences as one text, each of which remembers its message."""
+    return _joined(texts, "sentences", "{before} {after}")
+
+
+def listed(texts: Iterable[str]) -> str:
+    """Return texts with commas between them, each of which remembers its message."""
+    return _joined(texts, "listed", "{before}, {after}")
+
+
+def _joined(texts: Iterable[str], message: str, english: str) -> str:
+    kept = [text for text in texts if text]
+    whole = kept[0] if kept else ""
+    for text in kept[1:]:
+        whole = said(message, english, before=whole, after=text)
+    return whole

@@ -16,7 +16,9 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.errors import Argument, InvalidInputError, refuse, show
 from krag_eval._utils.formatting import aligned, format_percent, format_value, number_of, one_line
-from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.objects import ComparedByFields, Printed, ShortRepr
+from krag_eval._utils.plugins import Pictured
+from krag_eval._utils.said import said
 from krag_eval._utils.serialization import data_frame, plain_fields
 from krag_eval._utils.suggestions import check_names
 from krag_eval.analysis.comparison.systems import Slice, slices_of, some
@@ -46,18 +48,18 @@ if TYPE_CHECKING:
 
 NOT_IN_CORPUS, NOT_RETRIEVED, LOST_IN, BELOW_K, KEPT = "not_in_corpus", "not_retrieved", "lost_in:", "below_k", "kept"
 MEANINGS = {
-    NOT_IN_CORPUS: "nothing in the corpus matches",
-    NOT_RETRIEVED: "no stage returned it",
-    BELOW_K: "the last stage returned it below the cut-off",
-    KEPT: "the last stage returned it within the cut-off",
+    NOT_IN_CORPUS: said("fate-not_in_corpus", "nothing in the corpus matches"),
+    NOT_RETRIEVED: said("fate-not_retrieved", "no stage returned it"),
+    BELOW_K: said("fate-below_k", "the last stage returned it below the cut-off"),
+    KEPT: said("fate-kept", "the last stage returned it within the cut-off"),
 }
-LOST = "the stage was given it and did not return it"
+LOST = said("fate-lost", "the stage was given it and did not return it")
 FINAL = "final ranking"
 """The stage that makes one ranking of the searches of a session."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunnelStage:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FunnelStage(ShortRepr):
     """What one stage was given and what it passed on, over all questions that went through it.
 
     Attributes:
@@ -82,8 +84,8 @@ class FunnelStage:
     gain: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FunnelSlice:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class FunnelSlice(ShortRepr):
     """The fates of the needs of some questions.
 
     Attributes:
@@ -112,7 +114,7 @@ class FunnelSlice:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Funnel(ComparedByFields):
+class Funnel(Printed, Pictured, ComparedByFields):
     """The fate of each need of a run: kept, or where it was lost. Print it, or export it.
 
     Attributes:
@@ -202,7 +204,7 @@ class Funnel(ComparedByFields):
         """Return one row per need, as `to_dicts` does. Needs pandas."""
         return data_frame(self.to_dicts(), "funnel.to_pandas()", columns=["query_id", "gold_index", "fate"])
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         fates = [(one_line(f), f"{n:,}", format_percent(self.total.shares[f])) for f, n in self.counts.items()]
         stages = [(one_line(s.name), *map(format_value, (s.recall, s.ceiling, s.gain))) for s in self.stages]
         lines = aligned([("fate", "needs", "share"), *fates])
@@ -621,16 +623,22 @@ def _mean_share(counts: IntArray, n_needs: IntArray) -> float | None:
 def _notes(run: Run, questions: EvalSet, ways: Sequence[_Way]) -> Iterator[str]:
     errors = run.errors
     if failed := [query_id for query_id in questions.ids if query_id in errors]:
-        yield f"The retriever raised for {number_of(len(failed), 'question')}: {some(failed)}. Nothing was retrieved."
+        words = "The retriever raised for {questions}: {ids}. Nothing was retrieved."
+        yield said("funnel-failed", words, questions=number_of(len(failed), "question"), ids=some(failed))
     if missing := run.missing(questions):
-        yield f"The run has no row for {number_of(len(missing), 'question')}: {some(missing)}. Nothing was retrieved."
+        words = "The run has no row for {questions}: {ids}. Nothing was retrieved."
+        yield said("funnel-missing", words, questions=number_of(len(missing), "question"), ids=some(missing))
     n_failed = sum(s.error is not None for row in run.rows.values() if row.error is None for s in row.searches)
     if n_failed:
-        yield f"{number_of(n_failed, 'search')} of sessions failed and returned nothing."
+        words = "{searches} of sessions failed and returned nothing."
+        yield said("funnel-searches-failed", words, searches=number_of(n_failed, "search"))
     lists = Counter(tuple(node.name for node in search) for way in ways for search in way if not _is_final(search))
     if len(lists) > 1:
         shown = "; ".join(f"{' > '.join(names)} ({count:,})" for names, count in lists.most_common(3))
-        yield (
-            f"The rows have {len(lists)} different lists of stages, such as {shown}. Each stage is counted by its "
-            "name, and its recall is the one of the questions that went through it."
+        yield said(
+            "funnel-lists",
+            "The rows have {n} different lists of stages, such as {shown}. Each stage is counted by its "
+            "name, and its recall is the one of the questions that went through it.",
+            n=len(lists),
+            shown=shown,
         )

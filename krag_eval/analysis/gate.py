@@ -21,7 +21,7 @@ from krag_eval._utils.errors import InvalidInputError, did_you_mean, errors_at, 
 from krag_eval._utils.files.io import read_whole
 from krag_eval._utils.formatting import aligned, as_code, format_value, number_of, one_line
 from krag_eval._utils.limits import limit, shown, to_allow
-from krag_eval._utils.objects import cached_property
+from krag_eval._utils.objects import Printed, ShortRepr, cached_property
 from krag_eval._utils.serialization import plain_fields
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.datasets.argument_order import gold_first
@@ -48,8 +48,8 @@ class Status(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+@dataclass(frozen=True, slots=True, repr=False)
+class Check(ShortRepr):
     """One requirement with what was found.
 
     Attributes:
@@ -335,8 +335,8 @@ def _check_keys(table: Mapping[str, Any], known: tuple[str, ...], place: str) ->
             )
 
 
-@dataclass(frozen=True, slots=True)
-class GateReport:
+@dataclass(frozen=True, slots=True, repr=False)
+class GateReport(Printed):
     """What a gate found.
 
     Attributes:
@@ -382,7 +382,7 @@ class GateReport:
         order = [Status.FAIL, Status.INCONCLUSIVE, Status.PASS]
         return sorted(self.checks, key=lambda check: order.index(check.status))
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         against = f" against {one_line(self.baseline)}" if self.baseline else ""
         title = f"Gate: {str(self.status).upper()}, {one_line(self.run)}{against}, {self.n_queries} questions"
         rows = []
@@ -826,7 +826,7 @@ def assert_retrieval(
             if failing := missed_by(result, requirement):
                 named = name_questions(result, failing)
                 lines.append(f"  {number_of(len(failing), 'query')} with {requirement.key} out of bounds: {named}")
-        raise AssertionError("\n".join([*lines, repr(result)]))
+        raise AssertionError("\n".join([*lines, str(result)]))
 
 
 _MOST_NAMED = 10

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, describe_type, refuse, warn
 from krag_eval._utils.formatting import aligned, format_value, number_of, one_line
-from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.objects import ComparedByFields, Printed
+from krag_eval._utils.plugins import Pictured
 from krag_eval._utils.serialization import Tabular, data_frame
 from krag_eval.evaluation.intervals import intervals_of
 from krag_eval.evaluation.leaks import describe_leaks
@@ -31,7 +32,7 @@ Interval = tuple[float, float] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Leaderboard(Tabular, ComparedByFields):
+class Leaderboard(Printed, Pictured, Tabular, ComparedByFields):
     """One row per run, one column per value; the best value of each column is marked. Print it, or export it.
 
     Nothing is marked if the runs were scored by different settings, and where all runs have the same value.
@@ -131,7 +132,7 @@ class Leaderboard(Tabular, ComparedByFields):
         """Return a LaTeX `tabular`, the best values in bold. It needs the LaTeX package booktabs."""
         return latex_table(self.table())
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         table = self.table(MARK, is_short=True)
         texts = [[column.title for column in table.columns], *([cell.text for cell in row] for row in table.rows)]
         lines = [self.title, *aligned([[one_line(text) for text in row] for row in texts])]

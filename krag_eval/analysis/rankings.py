@@ -11,6 +11,7 @@ import numpy as np
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.formatting import format_interval, format_percent, format_value, number_of, one_line
+from krag_eval._utils.objects import Printed
 from krag_eval._utils.serialization import plain_fields
 from krag_eval.analysis.comparison.systems import some
 from krag_eval.datasets import Run
@@ -23,7 +24,7 @@ _ROUNDS, _WORST = 10_000, 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class RankingComparison:
+class RankingComparison(Printed):
     """How much of an exact ranking an approximate one has. Print it, or export it.
 
     Attributes:
@@ -60,7 +61,7 @@ class RankingComparison:
         """Return everything, ready for JSON."""
         return plain_fields(self, *self.__slots__, "lost_share")
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         of = f"({format_interval(self.interval)}) of {number_of(len(self.overlaps), 'question')}"
         lost = f"{format_percent(self.lost_share)} of them lost something"
         lines = [f"overlap@{self.k} {format_value(self.mean)} {of}; {lost}"]

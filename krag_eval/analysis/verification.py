@@ -13,7 +13,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.errors import InvalidInputError, needing
-from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.objects import ComparedByFields, Printed
 from krag_eval._utils.serialization import plain_fields
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.datasets.argument_order import gold_first
@@ -54,7 +54,7 @@ class VerifiedMeasure:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Verification(ComparedByFields):
+class Verification(Printed, ComparedByFields):
     """What two programs make of one run.
 
     Attributes:
@@ -100,7 +100,7 @@ class Verification(ComparedByFields):
         ends = "they agree" if self.agrees else f"they differ in {self.largest.key} (query {self.largest.query_id})"
         return f"Largest difference of a query: {self.largest.difference:.1e}, {ends}."
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return f"Verification of {self.run!r} on {self.n_queries} queries. {self.verdict}"
 
 

@@ -16,6 +16,7 @@ from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import did_you_mean, refuse
 from krag_eval._utils.files.io import DASH, standard_streams
 from krag_eval._utils.objects import cached_property
+from krag_eval._utils.progress import ProgressHook, reporter
 from krag_eval.datasets import EvalSet, Run, read_corpus, read_evalset, read_run
 from krag_eval.datasets.formats.layout import FIELDS_OF, has_column
 from krag_eval.datasets.formats.registry import check_format, detect
@@ -184,15 +185,24 @@ class RunFileOptions(FileOptions):
 
 
 def read_runs(
-    paths: Sequence[Path], questions: EvalSet | None, files: FileOptions, *, id_key: str | None, max_bad_rows: int = 0
+    paths: Sequence[Path],
+    questions: EvalSet | None,
+    files: FileOptions,
+    *,
+    id_key: str | None,
+    max_bad_rows: int = 0,
+    progress: ProgressHook | None = None,
 ) -> dict[str, Run]:
     """Return the runs in these files by name: the file's name, with as much of its path as tells it from the others."""
     runs: dict[str, Run] = {}
+    told = reporter(progress, "read", len(paths))
     for path in paths:
+        told(len(runs))
         taken = {name for other in paths if other != path for name in _names(other)}
         own = next((name for name in _names(path) if name not in taken), _names(path)[0])
         name = next(name for name in (own, *(f"{own}#{n}" for n in range(2, len(paths) + 1))) if name not in runs)
         runs[name] = files.run(path, questions, name=name, id_key=id_key, max_bad_rows=max_bad_rows)
+    told(len(runs), is_over=True)
     return runs
 
 
@@ -264,10 +274,10 @@ def check_free(target: Path, force: bool, inputs: Sequence[Path] = ()) -> None:
 
 
 # What `-` is for a parameter that takes a path: standard output, or nothing that could be used. The rest is read.
-_WRITTEN = frozenset({"target", "out", "per_query", "queue", "json_out", "markdown_out"})
+_WRITTEN = frozenset({"target", "out", "per_query", "queue", "json_out", "markdown_out", "badge_out"})
 _PRINTED = frozenset({"json_out", "markdown_out"})  # by the command itself, in the place of its tables
 _NAMED = frozenset({"log", "plots", "journals", "journal", "prompts", "output", "outbox", "versions", "at", "export"})
-_RESUMED = frozenset({"run", "score_logs", "start"})  # what they write is read when they resume
+_RESUMED = frozenset({"bench", "run", "score_logs", "start"})  # what they write is read when they resume
 
 
 @contextlib.contextmanager

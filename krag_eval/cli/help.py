@@ -22,13 +22,13 @@ _GROUPS = {
     "similarity_threshold span_measure id_key id_map near",
     "Scoring": "k metrics level doc_key grade_key precision_denominator gain unjudged relevance_level exclude_self "
     "proxy missing",
-    "Statistics": "baseline by margin probability known confidence intervals n_bootstrap n_randomisation seed",
+    "Statistics": "baseline by cluster margin probability known confidence intervals n_bootstrap n_randomisation seed",
     "Calls": "concurrency timeout retries max_error_rate most_prompts workers",
     "Reruns": "resume fresh retry_errors journal journals",
     "Other programs": "export suggest import_from",
     "Input files": "from_format kind columns encoding sheet queries max_bad_rows allow_repeated_ids",
-    "Output": "out output to_format format json_out per_query markdown_out plots title force show queue "
-    "failed worst output_format examples keep names",
+    "Output": "out output badge_out badge_run to_format format json_out per_query markdown_out plots title force show "
+    "queue failed worst output_format examples keep names",
 }
 # What the short help only names, at its end.
 _RARE = {

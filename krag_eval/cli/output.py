@@ -20,7 +20,7 @@ from krag_eval._utils.errors import KragEvalWarning
 from krag_eval._utils.files.io import DASH, write_atomically
 from krag_eval._utils.formatting import escape_controls, number_of, one_line
 from krag_eval._utils.plugins import REPORTS, load
-from krag_eval._utils.progress import RunProgress
+from krag_eval._utils.progress import RunProgress, reporter
 from krag_eval.cli.files import check_free
 from krag_eval.cli.typed import as_typed
 
@@ -160,18 +160,23 @@ def print_unmatchable(result: EvaluationResult, prefix: str = "") -> None:
 
 
 class Bars:
-    """Show one progress bar per run or stage, with rate, errors and time left, if stderr is a terminal."""
+    """Show one progress bar per run or stage, with rate, errors and time left, if stderr is a terminal.
 
-    def __init__(self) -> None:
+    Args:
+        are_steps: Whether they are steps of unknown speed: then the time so far stands in the place of rate and rest.
+    """
+
+    def __init__(self, *, are_steps: bool = False) -> None:
         import rich.progress as bars  # takes as long as all else of rich
 
+        name, count = bars.TextColumn("{task.description}", markup=False), bars.MofNCompleteColumn()
+        fields = [bars.TextColumn(f"{{task.fields[{field}]}}") for field in ("rate", "errors")]
         self._bars = bars.Progress(
-            bars.TextColumn("{task.description}", markup=False),
+            *([bars.SpinnerColumn()] if are_steps else []),
+            name,
             bars.BarColumn(),
-            bars.MofNCompleteColumn(),
-            bars.TextColumn("{task.fields[rate]}"),
-            bars.TextColumn("{task.fields[errors]}"),
-            bars.TimeRemainingColumn(),
+            count,
+            *([bars.TimeElapsedColumn()] if are_steps else [*fields, bars.TimeRemainingColumn()]),
             console=notes(),
             # Also where FORCE_COLOR makes rich take a pipe for a terminal.
             disable=_is_plain or not sys.stderr.isatty(),
@@ -194,6 +199,14 @@ class Bars:
         rate = "" if progress.rate is None else f"{progress.rate:,.1f}/s"
         errors = number_of(progress.errors, "error")
         self._bars.update(self._tasks[progress.name], completed=progress.done, rate=rate, errors=errors)
+
+    @contextlib.contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Show a step while it lasts."""
+        told = reporter(self.show, name, 1)
+        told(0)
+        yield
+        told(1)
 
 
 def print_indented(text: str, indent: int, style: str = "") -> None:
@@ -249,13 +262,19 @@ _WORDS = 24
 _STYLES = {"best": "bold", "good": "green", "bad": "red", "quiet": "dim"}
 
 
-def check_report(out: Path | None, inputs: Iterable[Path | None], force: bool, format: str | None = None) -> None:  # noqa: A002
+def check_report(
+    out: Path | None,
+    inputs: Iterable[Path | None],
+    force: bool,
+    format: str | None = None,  # noqa: A002
+    language: str | None = None,
+) -> None:
     """Check, before any work starts, that a report may be written to a path, if one is given."""
     if out is not None:
         from krag_eval.report import check_target
 
         check_free(out, True, [path for path in inputs if path is not None])
-        check_target(out, format, force)
+        check_target(out, format, force, language)
 
 
 def write_all(built: Report, out: Path | None, plots: Path | None, **options: Any) -> list[Path]:
@@ -295,14 +314,26 @@ def print_report(report: Report, out: Console | None = None, only: Collection[st
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """Print a comparison: its tables as text, or one fact per line."""
+    """Print a comparison: its tables as text, several systems as one table, or one fact per line."""
     if _is_plain:
         from krag_eval.analysis.comparison.tables import comparison_section
 
         print_section(comparison_section(comparison), console())
         _say(console(), comparison.signature)
+    elif comparison.pairs or (len(comparison.systems) == 1 and not sys.stdout.isatty()):
+        console().print(str(comparison), soft_wrap=True)
     else:
-        console().print(repr(comparison), soft_wrap=True)
+        from krag_eval.analysis.comparison.tables import comparison_board
+
+        board, out = comparison_board(comparison), console()
+        _say(out, board.title, "bold")
+        for table in board.tables:
+            out.print()
+            print_report_table(table, out)
+        out.print()
+        for paragraph in board.paragraphs:
+            _say(out, paragraph, "dim")
+        _say(out, comparison.signature, "dim")
 
 
 def print_section(section: Section, out: Console) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +11,7 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval.cli.files import RunFileOptions, find_baseline, read_runs
 from krag_eval.cli.options import CutOffs, RunScoringOptions, parse_cut_offs, parse_names
 from krag_eval.cli.output import (
+    Bars,
     check_report,
     collected_warnings,
     print_notes,
@@ -16,7 +19,10 @@ from krag_eval.cli.output import (
     print_written,
     write_all,
 )
+from krag_eval.cli.typed import as_typed
+from krag_eval.datasets.bulk import without_collector
 from krag_eval.report import build_report
+from krag_eval.report.records import Note
 
 
 def report(
@@ -27,10 +33,12 @@ def report(
     format: str | None = None,  # noqa: A002 - the name of the option
     plots: Path | None = None,
     force: bool = False,
+    language: str | None = None,
     baseline: str | None = None,
     k: CutOffs = None,
     metrics: str | None = None,
     by: str | None = None,
+    cluster: str | None = None,
     scoring: RunScoringOptions,
     files: RunFileOptions,
     **passed: Annotated[Any, build_report, "title missing seed"],
@@ -42,30 +50,43 @@ def report(
         out: Write .html, .md, .json or .csv; without it, tables are printed.
         format (FORMAT): html, md, json or csv, if the ending of --out is another.
         plots (DIR): Write the plots into this folder, as SVG and as PNG.
+        language: en, ko, ru or zh, for .html and .md; by default a page is in the language of its reader's browser.
         title: The title; the runs and the set by default.
         seed: Seed of intervals and tests; the same seed gives the same numbers.
     """
     runs = runs or [evalset]
-    check_report(out, [evalset, *runs], force, format)
+    check_report(out, [evalset, *runs], force, format, language)
     if out is None and format is not None:
         raise InvalidInputError(
             f"`--format` {format!r:.60} needs a file to write: printed tables have no other format. Give `--out` too."
         )
-    questions = files.evalset(evalset, runs, id_key=scoring.id_key, grade_key=scoring.grade_key)
-    read = read_runs(runs, questions, files, id_key=scoring.id_key)
-    with collected_warnings() as caught:
-        built = build_report(
-            questions,
-            read,
-            baseline=find_baseline(baseline, list(read), runs),
-            by=parse_names(by),
-            k=parse_cut_offs(k),
-            metrics=parse_names(metrics),
-            **passed,
-            **scoring.settings(),
+    if out is None and language is not None:
+        raise InvalidInputError(
+            f"`--language` {language!r:.60} needs a file to write: printed tables are English. Give `--out` too."
         )
+    # Millions of objects are made that all stay: the collector would look at them again and again.
+    with without_collector(), Bars(are_steps=True) as bars:
+        with bars.step("read the evaluation set"):
+            questions = files.evalset(evalset, runs, id_key=scoring.id_key, grade_key=scoring.grade_key)
+        read = read_runs(runs, questions, files, id_key=scoring.id_key, progress=bars.show)
+        with collected_warnings() as caught:
+            built = build_report(
+                questions,
+                read,
+                baseline=find_baseline(baseline, list(read), runs),
+                by=parse_names(by),
+                cluster=cluster,
+                k=parse_cut_offs(k),
+                metrics=parse_names(metrics),
+                progress=bars.show,
+                **passed,
+                **scoring.settings(),
+            )
+        notes = (as_typed(note.parts if isinstance(note, Note) else [note]) for note in built.notes)
+        built = replace(built, notes=tuple(notes))
+        with bars.step("write") if out is not None or plots is not None else contextlib.nullcontext():
+            written = write_all(built, out, plots, format=format, force=force, language=language)
     print_notes([*built.notes, *caught])
-    written = write_all(built, out, plots, format=format, force=force)
     if out is None:
         print_report(built)
     print_written(written)

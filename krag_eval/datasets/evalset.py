@@ -100,7 +100,13 @@ class EvalSet(Sequence[Question]):
 
     def __repr__(self) -> str:
         negative = sum(question.is_negative for question in self)
-        return f"EvalSet({self.name or ''!r}, {len(self)} questions, {negative} of them without an answer)"
+        return f"EvalSet({self.name or ''!r:.80}, {len(self)} questions, {negative} of them without an answer)"
+
+    def _repr_html_(self) -> str:
+        """Return the first questions as a table, for notebooks."""
+        from krag_eval.datasets.showing import evalset_html
+
+        return evalset_html(self)
 
     def get(self, question_id: str) -> Question | None:
         """Return the question with this id, or None."""

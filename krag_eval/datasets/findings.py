@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from krag_eval._utils.errors import Parts, worded
+from krag_eval._utils.objects import ShortRepr
 from krag_eval._utils.serialization import plain_fields
 from krag_eval.datasets.question import Question
 
@@ -81,8 +82,8 @@ class Finding:
         return {name: value for name, value in row.items() if value not in (None, [])}
 
 
-@dataclass(frozen=True, kw_only=True)
-class ValidationReport:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ValidationReport(ShortRepr):
     """What is wrong with a question set.
 
     Attributes:

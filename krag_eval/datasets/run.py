@@ -184,6 +184,12 @@ class Run:
         errors = f", {number_of(len(self.errors), 'error')}" if self.errors else ""
         return f"Run({self.name!r:.80}, {number_of(len(self), 'row')}, {number_of(n_documents, 'document')}{errors})"
 
+    def _repr_html_(self) -> str:
+        """Return the first rows as a table, for notebooks."""
+        from krag_eval.datasets.showing import run_html
+
+        return run_html(self)
+
     @property
     def repetition(self) -> str | None:
         """Which of several runs of the same system this is: its parameter `repetition`; None if it has none."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.errors import refuse
+from krag_eval._utils.said import said
 from krag_eval.documents.columns import runs
 from krag_eval.documents.readers import IdKey, reader_of, split_pair
 from krag_eval.documents.text import forms_of, normalize
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 FOUND = "found"
 # In the order in which they are looked for: the first that holds is the cause.
-CAUSES = {
+_WORDS = {
     "retriever_error": "the retriever raised",
     "nothing_retrieved": "nothing was retrieved",
     "crowded_out": "without repeats and near duplicates above it, it would be within the cut-off",
@@ -36,13 +37,14 @@ CAUSES = {
     "in_longer_text": "a retrieved text contains it",
     "cut": "a chunk border cuts it: a retrieved text holds only its beginning or its end",
     "piece": "a piece of it was retrieved, without its beginning and its end",
-    "near_miss": "a retrieved text is similar, but under the threshold",
+    "near_miss": "a retrieved text is similar, but does not match it",
     "wrong_chunk": "another chunk of the same document was retrieved",
     "never_retrieved": "nothing like it was retrieved",
     "not_cited": "it was found, and the answer cites nothing that satisfies it",
     "never_searched_for": "no search of the session asked for it",
     "searched_in_vain": "a search of the session asked for it, and nothing like it was retrieved",
 }
+CAUSES: dict[str, str] = {cause: said(f"cause-{cause}", words) for cause, words in _WORDS.items()}
 # These are decided by the texts alone: a retrieved text holds all of the gold text, or a part of it.
 HELD = ("other_id", "in_longer_text", "cut", "piece")
 # A part has at least 20 characters, or a quarter of the gold text if that is less; but never fewer than 8.

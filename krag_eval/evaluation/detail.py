@@ -11,7 +11,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.formatting import number_of
-from krag_eval._utils.objects import ComparedByFields, cached_property
+from krag_eval._utils.objects import ComparedByFields, ShortRepr, cached_property
 from krag_eval.matching import Batch, Matches
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.nearest import Nearest, nearest_of
@@ -21,8 +21,8 @@ from krag_eval.metrics.leaks import Leaks
 from krag_eval.metrics.sessions import SessionJudgments
 
 
-@dataclass(frozen=True, eq=False)
-class Detail(ComparedByFields):
+@dataclass(frozen=True, eq=False, repr=False)
+class Detail(ShortRepr, ComparedByFields):
     """What a result keeps of every query.
 
     Attributes:

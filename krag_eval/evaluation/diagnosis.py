@@ -14,7 +14,8 @@ from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import check_number
 from krag_eval._utils.errors import refuse
 from krag_eval._utils.formatting import format_value, number_of, one_line
-from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.objects import ComparedByFields, Printed, ShortRepr
+from krag_eval._utils.said import said
 from krag_eval._utils.serialization import Tabular, data_frame, plain_fields
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import IdKey
@@ -32,6 +33,7 @@ from krag_eval.tables.model import (
     Column,
     Section,
     Table,
+    column,
     count_cell,
     door,
     run_alone,
@@ -44,8 +46,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, slots=True)
-class Miss:
+@dataclass(frozen=True, slots=True, repr=False)
+class Miss(ShortRepr):
     """One gold document that was missed.
 
     Attributes:
@@ -130,7 +132,7 @@ class Ceilings:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Diagnosis(Tabular, ComparedByFields):
+class Diagnosis(Printed, Tabular, ComparedByFields):
     """The causes of all misses of a result.
 
     Attributes:
@@ -192,7 +194,7 @@ class Diagnosis(Tabular, ComparedByFields):
         """Return causes, ceilings and the first misses as HTML tables, for notebooks."""
         return diagnosis_html(self)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         lines = [f"Diagnosis: {self.title}"]
         lines += [f"  {count:>6}  {cause:<17} {CAUSES[cause]}" for cause, count in self.counts.items()]
         for name, value in asdict(self.ceilings).items():
@@ -341,7 +343,7 @@ def _mean_share(covered: IntArray, n_gold: IntArray) -> float | None:
     return math.fsum(shares.tolist()) / len(shares) if len(shares) else None
 
 
-CAUSE_MEANINGS = {FOUND: "a retrieved document matches it within the cut-off"} | CAUSES
+CAUSE_MEANINGS = {FOUND: said("found-within-cut-off", "a retrieved document matches it within the cut-off")} | CAUSES
 _CEILINGS = {
     "recall": "as it is",
     "with_perfect_reranking": "at most, with the same documents in the best order",
@@ -362,11 +364,11 @@ def causes_seen(diagnoses: Iterable[Diagnosis]) -> list[str]:
 
 
 def _causes(diagnoses: Mapping[str, Diagnosis]) -> Table:
-    columns = [Column("cause", "gold document", is_number=False)]
+    columns = [column("cause", "gold document", is_number=False)]
     for name in diagnoses:
-        columns.append(Column(f"count:{name}", name, help="Gold documents", group=name))
-        columns.append(Column(f"share:{name}", "share", help="Of all gold documents", group=name))
-    columns.append(Column("meaning", "meaning", is_number=False))
+        columns.append(Column(f"count:{name}", name, help=said("gold-documents-title", "Gold documents"), group=name))
+        columns.append(column(f"share:{name}", "share", "Of all gold documents", name="share-of-gold", group=name))
+    columns.append(column("meaning", "meaning", is_number=False))
     rows = []
     for cause in causes_seen(diagnoses.values()):
         row = [text_cell(cause)]
@@ -382,10 +384,18 @@ def _causes(diagnoses: Mapping[str, Diagnosis]) -> Table:
 def _ceilings_table(diagnoses: Mapping[str, Diagnosis], key: str) -> Table:
     values = (Column(f"value:{name}", name, group=name) for name in diagnoses)
     rows = tuple(
-        (text_cell(meaning), *(value_cell(getattr(diagnosis.ceilings, name)) for diagnosis in diagnoses.values()))
+        (
+            text_cell(said(f"ceiling-{name}", meaning)),
+            *(value_cell(getattr(diagnosis.ceilings, name)) for diagnosis in diagnoses.values()),
+        )
         for name, meaning in _CEILINGS.items()
     )
-    return Table("ceilings", f"What {key} could be", (Column("ceiling", key, is_number=False), *values), rows)
+    return Table(
+        "ceilings",
+        said("ceilings-title", "What {key} could be", key=key),
+        (Column("ceiling", key, is_number=False), *values),
+        rows,
+    )
 
 
 _MOST_SHOWN = 10

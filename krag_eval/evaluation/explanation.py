@@ -14,6 +14,7 @@ import numpy as np
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.formatting import clip, escape_controls, number_of, one_line
 from krag_eval._utils.objects import ShortRepr
+from krag_eval._utils.said import listed, said
 from krag_eval.documents.document import DOC_KEY, Document, as_document
 from krag_eval.documents.readers import shown_id
 from krag_eval.matching import Batch, Matches
@@ -150,11 +151,12 @@ class SearchOutcome(ShortRepr):
     @property
     def brought(self) -> str:
         """What it brought, in words."""
-        new = f"{self.n_new} new" if self.n_new else "nothing new"
+        new = said("brought-new", "{n} new", n=self.n_new) if self.n_new else said("brought-nothing", "nothing new")
         brought = [number_of(self.n_retrieved, "document"), new]
-        brought += [f"covers {self.covered} more of the gold"] if self.covered else []
-        brought += ["the evidence is complete"] if self.is_complete and self.covered else []
-        return ", ".join(brought)
+        if self.covered:
+            brought.append(said("brought-gold", "covers {n} more of the gold", n=self.covered))
+            brought += [said("brought-all", "the evidence is complete")] if self.is_complete else []
+        return listed(brought)
 
 
 def search_outcomes(sessions: SessionJudgments, k: GivenCutOff) -> list[list[SearchOutcome]]:

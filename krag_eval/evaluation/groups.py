@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from krag_eval._utils.formatting import format_value, number_of, one_line
+from krag_eval._utils.objects import Printed
 from krag_eval._utils.serialization import data_frame, json_text
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ Result = TypeVar("Result", bound=_AnyResult)
 _SHOWN = 30
 
 
-class GroupedResults(Mapping[Any, Result]):
+class GroupedResults(Printed, Mapping[Any, Result]):
     """The result of each group of queries, in the order of their values; null comes last.
 
     `groups["gpt"]` is the result of one group, which is computed when it is asked for; so are its intervals. The keys
@@ -112,7 +113,7 @@ class GroupedResults(Mapping[Any, Result]):
         ]
         return [*self.by, "queries", *names.values()], cells
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         headings, cells = self.rows(_SHOWN)
         widths = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
         table = ("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)

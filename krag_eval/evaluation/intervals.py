@@ -98,10 +98,19 @@ def intervals_of(
     return sample_intervals(samples, confidence, rounds, seed)
 
 
-def add_intervals(results: Mapping[str, EvaluationResult], seed: int) -> dict[str, EvaluationResult]:
+def add_intervals(
+    results: Mapping[str, EvaluationResult],
+    seed: int,
+    cluster: Clusters = None,
+    evalset: EvalSet | None = None,
+    doc_key: IdKey = DOC_KEY,
+) -> dict[str, EvaluationResult]:
     """Return the results with the intervals of `intervals_of`, where they have none yet; all share the draws."""
     samples: dict[tuple[str, str], Sample] = {}
     lacking = {name: result for name, result in results.items() if result.intervals is None}
+    if cluster is not None:
+        asked: dict[str, Any] = {"seed": seed, "cluster": cluster, "evalset": evalset, "doc_key": doc_key}
+        return {n: replace(r, intervals=intervals_of(r, **asked)) if n in lacking else r for n, r in results.items()}
     for name, result in lacking.items():
         need_scipy("intervals")
         samples |= {(name, key): sample for key, sample in _samples(result).items()}

@@ -11,7 +11,7 @@ import numpy as np
 
 from krag_eval._utils.errors import Argument, InvalidInputError
 from krag_eval._utils.formatting import number_of, one_line
-from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.objects import ComparedByFields, Printed, ShortRepr
 from krag_eval._utils.serialization import data_frame, plain_fields
 from krag_eval.datasets import EvalSet, as_evalset
 from krag_eval.documents.document import Document, as_document, may_be_need
@@ -43,8 +43,8 @@ LEAK_CAUSES = {
 NOTHING_FORBIDDEN = "no question forbids anything, so this checks nothing"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leak:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Leak(ShortRepr):
     """One document that was retrieved and must not be.
 
     Attributes:
@@ -79,7 +79,7 @@ class Leak:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class LeakReview(ComparedByFields, Sequence[Leak]):
+class LeakReview(Printed, ComparedByFields, Sequence[Leak]):
     """What was retrieved and must not be: what `result.leaks()` returns; print it, or go through it.
 
     Attributes:
@@ -150,7 +150,7 @@ class LeakReview(ComparedByFields, Sequence[Leak]):
         down, across = (sorted({pair[side] for pair in counts}) for side in (0, 1))
         return {one: {other: counts[one, other] for other in across} for one in down}
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         lines = [
             describe_leaks(self.n_leaking, self.n_defined, self.k),
             *(f"  {row}" for row in self.rows[:_MOST_SHOWN]),

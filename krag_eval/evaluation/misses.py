@@ -12,7 +12,7 @@ from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import UnknownMetricError
 from krag_eval._utils.formatting import format_value, number_of, one_line
-from krag_eval._utils.objects import ComparedByFields, ShortRepr
+from krag_eval._utils.objects import ComparedByFields, Printed, ShortRepr
 from krag_eval._utils.serialization import data_frame, plain_fields
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import IdKey
@@ -118,7 +118,7 @@ def _listed(title: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class QueryReview(ComparedByFields, Sequence[ReviewedQuery]):
+class QueryReview(Printed, ComparedByFields, Sequence[ReviewedQuery]):
     """Some queries of a result: what `result.misses()` and `result.worst()` return; print it, or go through it.
 
     Attributes:
@@ -169,7 +169,7 @@ class QueryReview(ComparedByFields, Sequence[ReviewedQuery]):
             lines.append(f"{without} left out: {self.key} is undefined there, for example without gold documents.")
         return "\n".join(lines)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return self.describe()
 
 

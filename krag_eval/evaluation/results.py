@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError
 from krag_eval._utils.formatting import format_value, number_of, one_line
-from krag_eval._utils.objects import ComparedByFields
-from krag_eval._utils.plugins import REPORTS, load
+from krag_eval._utils.objects import ComparedByFields, Printed, ShortRepr
+from krag_eval._utils.plugins import REPORTS, Pictured, load
 from krag_eval._utils.serialization import Tabular, data_frame, json_text, plain_fields
 from krag_eval.documents.readers import IdKey
 from krag_eval.evaluation.detail import Detail, describe_misses, largest_cut_off
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EvaluationResult(Tabular, ComparedByFields):
+class EvaluationResult(Printed, Pictured, Tabular, ComparedByFields):
     """The outcome of an evaluation: `result["recall@5"]`, `result["micro_recall@5"]`; a bare name is the macro mean.
 
     Attributes:
@@ -275,7 +275,7 @@ class EvaluationResult(Tabular, ComparedByFields):
 
         return result_latex(self)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return _describe(self)
 
     def _repr_html_(self) -> str:
@@ -292,6 +292,7 @@ class EvaluationResult(Tabular, ComparedByFields):
         title: str | None = None,
         evalset: object = None,
         force: bool = False,
+        language: str | None = None,
     ) -> Path:
         """Write a report: tables, pictures, causes of misses, and a browser of the queries. Needs extra `report`.
 
@@ -301,6 +302,7 @@ class EvaluationResult(Tabular, ComparedByFields):
             title: The title; by default it says how many queries were scored.
             evalset: The evaluation set, for slices by type and for answers.
             force: Replace a file that is there.
+            language: `"en"`, `"ko"`, `"ru"` or `"zh"`; by default a page is in the language of the reader's browser.
 
         Returns:
             The path.
@@ -310,7 +312,8 @@ class EvaluationResult(Tabular, ComparedByFields):
             MissingDependencyError: A package is not installed.
         """
         write: Callable[..., Path] = load(REPORTS, "file")
-        return write(path, evalset, {"result": self}, title=title, format=format, force=force)
+        options = {"title": title, "format": format, "force": force, "language": language}
+        return write(path, evalset, {"result": self}, **options)
 
     def cells(self) -> dict[str, list[str]]:
         """Return the formatted values of each metric, one per cut-off, empty where it was not scored."""
@@ -409,8 +412,8 @@ def safe_name(key: str) -> str:
     return re.sub(r"[^\w.-]", "_", key.replace("@", "_at_"))
 
 
-@dataclass(frozen=True, slots=True)
-class QueryResult:
+@dataclass(frozen=True, slots=True, repr=False)
+class QueryResult(ShortRepr):
     """One query's values.
 
     Attributes:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 
-from krag_eval._utils.formatting import format_interval, number_of
+from krag_eval._utils.formatting import clip, format_interval, number_of
+from krag_eval._utils.said import said
 from krag_eval.documents.columns import Side
 from krag_eval.documents.document import read_leniently
 from krag_eval.evaluation.detail import Scored
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.metrics.names import is_lower_better
-from krag_eval.tables.html import LEFT, QUIET, RIGHT, TABLE, head, safe, wrapped
+from krag_eval.tables.html import LEFT, QUIET, RIGHT, TABLE, Shown, fitted, head, more, safe
 from krag_eval.tables.latex import latex_table
 from krag_eval.tables.model import (
     EMPTY,
+    METRIC,
     SYSTEM,
     Cell,
     Column,
     Section,
     Table,
+    column,
     count_cell,
     door,
     interval_cell,
@@ -43,7 +47,10 @@ def summary_section(results: Results) -> Section:
         results: The scores of each system by name; results of a stream suffice.
     """
     return Section(
-        "summary", "Scores", tuple(_paragraphs(results)), (_scores(results), _counts(results)) if results else ()
+        "summary",
+        said("summary-title", "Scores"),
+        tuple(_paragraphs(results)),
+        (_scores(results), _counts(results)) if results else (),
     )
 
 
@@ -59,10 +66,13 @@ def no_value_reason(result: Scored) -> str | None:
     if any(state.n_defined for state in result.tally.means.values()):
         return None
     if not result.n_queries:
-        return "There is no query, so no value is defined."
+        return said("no-query", "There is no query, so no value is defined.")
     if result.n_unjudged:
-        return "No query has a gold document at this level, so no value is defined: each value is a dash."
-    return "No query has a gold document, so no value is defined: each value is a dash."
+        return said(
+            "no-gold-at-level",
+            "No query has a gold document at this level, so no value is defined: each value is a dash.",
+        )
+    return said("no-gold", "No query has a gold document, so no value is defined: each value is a dash.")
 
 
 def _paragraphs(results: Results) -> Iterator[str]:
@@ -70,15 +80,18 @@ def _paragraphs(results: Results) -> Iterator[str]:
     for reason in dict.fromkeys(reasons.values()):
         names = [name for name, why in reasons.items() if why == reason]
         if reason is not None:
-            yield reason if len(names) == len(results) else f"{', '.join(names)}: {reason}"
+            of_some = said("of-systems", "{systems}: {reason}", systems=", ".join(names), reason=reason)
+            yield reason if len(names) == len(results) else of_some
     left_out = max((count for result in results.values() for count in result.undefined.values()), default=0)
     if left_out and not all(reasons.values()):
-        yield f"A mean excludes the queries for which it is undefined, such as those without an answer: {left_out}."
+        words = "A mean excludes the queries for which it is undefined, such as those without an answer: {n}."
+        yield said("undefined-left-out", words, n=left_out)
     for side, documents in (("predicted", "retrieved"), ("actual", "gold")):
         if results and all(_has_no_texts(result, side) for result in results.values()):
-            yield f"No {documents} document has a text, only an id, so the report cannot show their texts."
+            words = f"No {documents} document has a text, only an id, so the report cannot show their texts."
+            yield said(f"no-texts-{documents}", words)
     if any(map(_has_intervals, results.values())):
-        yield "Intervals are 95 % confidence intervals of the mean."
+        yield said("intervals-about", "Intervals are 95 % confidence intervals of the mean.")
 
 
 def _has_intervals(result: Scored) -> bool:
@@ -98,15 +111,16 @@ def _scores(results: Results) -> Table:
     with_intervals = [name for name, result in results.items() if _has_intervals(result)]
     undefined = {name: result.undefined for name, result in results.items()}
     differ = any(len({counts[key] for counts in undefined.values() if key in counts}) > 1 for key in keys)
-    columns = [Column("metric", "metric", is_number=False)]
+    columns = [METRIC]
     for name in results:
-        columns.append(Column(f"value:{name}", name, help=f"Value of {name}", group=name))
+        help_ = said("value-of", "Value of {system}", system=name)
+        columns.append(Column(f"value:{name}", name, help=help_, group=name))
         if name in with_intervals:
             columns.append(
                 Column(
                     f"interval:{name}",
-                    "95 % interval",
-                    help=f"95 % confidence interval of the value of {name}",
+                    said("column-95-interval", "95 % interval"),
+                    help=said("interval-of", "95 % confidence interval of the value of {system}", system=name),
                     group=name,
                 )
             )
@@ -129,7 +143,7 @@ def _scores(results: Results) -> Table:
 
 
 def _undefined_column(key: str, group: str | None) -> Column:
-    return Column(key, "undefined", help="Queries that the mean excludes", group=group)
+    return column(key, "undefined", "Queries that the mean excludes", name="undefined", group=group)
 
 
 def _undefined(key: str, counts: Sequence[Mapping[str, int]]) -> Cell:
@@ -164,7 +178,10 @@ def _counts(results: Results) -> Table:
         if place < 2 or any(count(result) for result in results.values())
     }
     n_queries = next(iter(results.values())).n_queries
-    columns = (Column(name.replace(" ", "_"), name, help=meaning) for name, (meaning, _) in shown.items())
+    columns = (
+        column(key := name.replace(" ", "_"), name, meaning, name=f"count-{key}")
+        for name, (meaning, _) in shown.items()
+    )
     rows = tuple(
         (
             text_cell(name),
@@ -172,7 +189,8 @@ def _counts(results: Results) -> Table:
         )
         for name, result in results.items()
     )
-    return Table("counts", f"What was scored: {number_of(n_queries, 'query')}", (SYSTEM, *columns), rows)
+    title = said("counts-title", "What was scored: {queries}", queries=number_of(n_queries, "query"))
+    return Table("counts", title, (SYSTEM, *columns), rows)
 
 
 def _door_of(count: str, name: str, n_systems: int) -> str | None:
@@ -189,42 +207,46 @@ def result_html(result: Scored) -> str:
     """
     summary = summary_section({"result": result})
     counts = summary.tables[1]
-    return wrapped(
-        [
+    return fitted(
+        lambda most: [
             f"<p><b>EvaluationResult</b> of {number_of(result.n_queries, 'query')}</p>",
             *(f"<p>{safe(reason)}</p>" for reason in [no_value_reason(result)] if reason),
-            *_values(result),
+            *_values(result, most),
             *(
                 f'<p style="{QUIET}">{safe(column.help or column.title)}: {safe(cell.text)}</p>'
                 for column, cell in zip(counts.columns[2:], counts.rows[0][2:], strict=True)
                 if cell.value
             ),
-            f'<p style="{QUIET}"><code>{safe(result.signature)}</code></p>',
+            f'<p style="{QUIET}"><code>{safe(clip(result.signature, most.letters * 5))}</code></p>',
         ]
     )
 
 
 def result_latex(result: Scored) -> str:
     """Return a LaTeX `tabular` with one row per metric, one column per cut-off."""
-    columns = [Column("metric", "metric", is_number=False), *(Column(k, k or "all") for k in result.tally.counts)]
+    columns = [METRIC, *(Column(k, k or "all") for k in result.tally.counts)]
     rows = [tuple(map(text_cell, (name, *cells))) for name, cells in result.cells().items()]
     return latex_table(Table("values", None, tuple(columns), tuple(rows)))
 
 
-def _values(result: Scored) -> Iterator[str]:
-    cut_offs = list(result.tally.counts)
+def _values(result: Scored, most: Shown) -> Iterator[str]:
+    cut_offs, values = list(result.tally.counts), result.cells()
+    n_cut_offs, n_metrics = len(cut_offs), len(values)
+    cut_offs = cut_offs[: most.columns]
     undefined = result.undefined
     yield f"{TABLE}<thead><tr>"
     yield head("metric", LEFT)
     for title in [k or "all" for k in cut_offs] + ["undefined"]:
         yield head(title, RIGHT)
     yield "</tr></thead><tbody>"
-    for name, cells in result.cells().items():
+    for name, cells in islice(values.items(), most.rows):
         keys = result.keys_of(name)
-        yield f'<tr><th scope="row" style="{LEFT}">{safe(name)}</th>'
-        for key, text in zip(keys, cells, strict=True):
+        yield f'<tr><th scope="row" style="{LEFT}">{safe(clip(name, most.letters))}</th>'
+        for key, text, _ in zip(keys, cells, cut_offs, strict=False):
             ends = (result.intervals or {}).get(key)
             interval = f'<br><small style="{QUIET}">{format_interval(ends)}</small>' if ends is not None else ""
             yield f'<td style="{RIGHT}">{text}{interval}</td>'
         yield f'<td style="{RIGHT}">{next((undefined[key] for key in keys if key in undefined), "")}</td></tr>'
     yield "</tbody></table>"
+    yield from more(n_cut_offs - most.columns, "cut-off")
+    yield from more(n_metrics - most.rows, "metric")

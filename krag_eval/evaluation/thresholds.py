@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -14,7 +14,8 @@ from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.checks import as_number, check_number, one_of
 from krag_eval._utils.errors import InvalidInputError, RetrieverError, refuse
 from krag_eval._utils.formatting import format_value
-from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.objects import ComparedByFields, Printed
+from krag_eval._utils.plugins import Pictured
 from krag_eval._utils.serialization import data_frame, plain_fields
 from krag_eval._utils.suggestions import check_names
 from krag_eval.documents.columns import Side
@@ -57,7 +58,7 @@ _FRAGILE_MOVE, _AROUND = 0.05, 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sweep(ComparedByFields):
+class Sweep(Printed, Pictured, ComparedByFields):
     """Every metric at every threshold.
 
     No threshold is best because it scores highest: a lower one matches more. `calibrate` chooses one from labels.
@@ -103,7 +104,7 @@ class Sweep(ComparedByFields):
         columns = {"threshold": self.thresholds, **self.values}
         return data_frame(columns, "sweep.to_pandas()", dtype="float64").set_index("threshold")
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         keys = [key for key in self.values if not key.startswith("micro_")]
         width = max(map(len, keys))
         lines = [f"Sweep of {len(self.thresholds)} thresholds, {self.in_use} in use"]
@@ -218,7 +219,7 @@ def _fragile(
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(Pictured):
     """What a threshold does to labelled pairs.
 
     Attributes:
@@ -234,6 +235,7 @@ class Calibration:
         target: The precision that was asked for.
         confidence: How surely the threshold reaches it; also of the interval.
         method: The method whose threshold it is.
+        curve: For each threshold that pairs reach, ascending: the threshold, the precision, and its lower bound.
     """
 
     threshold: float | None
@@ -247,6 +249,7 @@ class Calibration:
     target: float
     confidence: float
     method: str
+    curve: tuple[tuple[float, float, float], ...] = field(default=(), repr=False)
 
     def __str__(self) -> str:
         found = (
@@ -329,6 +332,7 @@ def calibrate(
         target=target,
         confidence=confidence,
         method=method,
+        curve=tuple(zip(thresholds.tolist(), (right / matched).tolist(), lower.tolist(), strict=True)),
     )
 
 
@@ -388,7 +392,7 @@ class NoAnswerPoint:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class NoAnswerCurve:
+class NoAnswerCurve(Printed):
     """The points of all thresholds, ascending.
 
     Choose the threshold on some questions, and report the values of others there.
@@ -407,7 +411,7 @@ class NoAnswerCurve:
         """Return everything, ready for JSON."""
         return plain_fields(self, *self.__slots__)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         at = "" if self.k is None else f"@{self.k}"
         head = f"{'score >=':>10} {'empty, no answer':>17} {'recall' + at:>10} {'empty, answer':>14}"
         rows = [

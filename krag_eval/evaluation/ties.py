@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray, IntArray, unique
+from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.errors import warn
 from krag_eval._utils.formatting import number_of
-from krag_eval.documents.columns import Side
+from krag_eval.documents.columns import Side, unique
 from krag_eval.documents.document import Document
 from krag_eval.matching import Batch, Matches
 

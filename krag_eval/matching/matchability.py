@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, IntArray, unique
+from krag_eval._utils.arrays import BoolArray, IntArray
 from krag_eval._utils.errors import Argument, InvalidInputError, Parts, warn
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.serialization import read_integer, read_record
-from krag_eval.documents.columns import Side, SideName
+from krag_eval.documents.columns import Side, SideName, unique
 from krag_eval.documents.document import DOC_KEY
 from krag_eval.documents.id_maps import ID_MAPS, SIGNS, repairs, rough_forms
 from krag_eval.matching.batch import Batch, Codes, Matches, Places

@@ -9,7 +9,7 @@ from krag_eval._utils.arrays import IntArray, np
 from krag_eval._utils.checks import check_number
 from krag_eval.documents.columns import Side, join_groups
 from krag_eval.matching import find_matches
-from krag_eval.matching.batch import Batch, Codes
+from krag_eval.matching.batch import Batch, Codes, Pairs
 from krag_eval.matching.settings import Settings
 
 NEAR = 0.85
@@ -72,12 +72,21 @@ def near_pairs(texts: list[str | None], offsets: IntArray, settings: Settings) -
     """
     by_words = replace(settings, match_method="rougeL", threshold=NEAR, rouge_measure="fmeasure")
     sides = [Side.of_columns(name, None, texts, offsets) for name in ("actual", "predicted")]
-    matches = find_matches(Batch(sides[0], sides[1], by_words))
+    matches = find_matches(_WithEarlier(sides[0], sides[1], by_words))
     near: dict[int, set[int]] = {}
     for earlier, later in zip(matches.actual.tolist(), matches.predicted.tolist(), strict=True):
-        if earlier < later:
-            near.setdefault(later, set()).add(earlier)
+        near.setdefault(later, set()).add(earlier)
     return near
+
+
+class _WithEarlier(Batch):
+    """A batch with the same texts on both sides, in which each text is compared with the earlier ones of its query."""
+
+    def pair_blocks(self, block: int = 1 << 13) -> Iterator[Pairs]:
+        """Yield every pair of texts of a query once, the earlier one as gold."""
+        for pairs in super().pair_blocks(block):
+            is_earlier = pairs.actual < pairs.predicted
+            yield Pairs(pairs.actual[is_earlier], pairs.predicted[is_earlier])
 
 
 def _part_of(whole: Batch, queries: list[tuple[IntArray, IntArray]]) -> Batch:

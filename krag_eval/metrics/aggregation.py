@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.objects import ShortRepr
 from krag_eval._utils.serialization import State, read_integer, read_record
 from krag_eval.metrics import METRICS
 from krag_eval.metrics.cut_offs import GivenCutOff
@@ -174,8 +175,8 @@ def _exact_sum(values: FloatArray, times: IntArray | None = None) -> int:
     return total
 
 
-@dataclass(slots=True)
-class Tally(State):
+@dataclass(slots=True, repr=False)
+class Tally(ShortRepr, State):
     """All aggregates of an evaluation, as states that merge exactly: splitting the queries changes no bit.
 
     Attributes:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray, np, unique
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray, np
 from krag_eval._utils.objects import cached_property
-from krag_eval.documents.columns import MISSING, Side, join_groups
+from krag_eval.documents.columns import MISSING, Side, join_groups, unique
 from krag_eval.matching import Batch, Matches
 from krag_eval.matching.batch import Codes
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from krag_eval._utils.objects import ShortRepr
 from krag_eval.evaluation.causes import FOUND
 from krag_eval.evaluation.detail import detail_of
 from krag_eval.matching.id_batch import with_documents
-from krag_eval.tables.model import Cell, Section, Table
+from krag_eval.tables.model import Cell, Section
 
 if TYPE_CHECKING:
     from krag_eval.analysis.comparison import Comparison
@@ -23,8 +24,22 @@ if TYPE_CHECKING:
     from krag_eval.evaluation.results import EvaluationResult
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportedSystem:
+class Note(str):
+    """A note as Python words it, and its parts, for those who word arguments in another way."""
+
+    parts: tuple[object, ...]
+    __slots__ = ("parts",)
+
+    @classmethod
+    def of(cls, warning: Warning) -> Note:
+        """Return what a warning says."""
+        note = cls(warning)
+        note.parts = warning.args
+        return note
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ReportedSystem(ShortRepr):
     """One retriever and what is known about it.
 
     Attributes:
@@ -73,47 +88,47 @@ class GivenAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """A value on the first screen.
+class Alarm:
+    """What makes the numbers of a system doubtful.
 
     Attributes:
-        key: The metric.
-        of: The system that has it.
-        value: The value.
-        interval: Its confidence interval, empty if there is none.
-        change: What it gained or lost against the baseline, with a verdict; None where nothing is compared.
+        system: Its name.
+        title: What not to use, or what went wrong.
+        text: The evidence, an example, and the remedy, in sentences.
+        door: The address of the queries.
+        n: How many they are.
     """
 
-    key: str
-    of: str
-    value: Cell
-    interval: Cell
-    change: Cell | None = None
+    system: str
+    title: str
+    text: tuple[str, ...]
+    door: str
+    n: int
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+@dataclass(frozen=True, slots=True, repr=False)
+class Overview(ShortRepr):
     """What the first screen says.
 
     Attributes:
-        verdict: What the report comes to, in one sentence.
+        verdict: What the report comes to, in at most 60 characters.
+        support: What the verdict rests on, in sentences.
         alarms: What makes every number doubtful, such as retrievals that failed.
-        figures: Three to five values.
-        facts: What to look at first: the most frequent cause of misses, the worst slice, the one that lost most.
+        facts: What to look at first: the most frequent cause of misses, a stage that loses documents, what changed.
+        slices: Slices that are decided to be worse than the baseline, or below the mean of their system.
         checks: The requirements of a gate.
-        matrices: For each system its metrics by cut-off.
     """
 
     verdict: Cell
-    alarms: tuple[Cell, ...] = ()
-    figures: tuple[Figure, ...] = ()
+    support: tuple[Cell, ...] = ()
+    alarms: tuple[Alarm, ...] = ()
     facts: tuple[Cell, ...] = ()
+    slices: tuple[Cell, ...] = ()
     checks: tuple[Cell, ...] = ()
-    matrices: tuple[Table, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Report(ShortRepr):
     """Everything that a report shows.
 
     Attributes:

@@ -209,10 +209,15 @@ def markdown(report: Report) -> Iterator[str]:
     Raises:
         InvalidInputError: A result comes from a stream and has no queries.
     """
-    yield f"# {escape(report.title)}\n"
-    for note in report.notes:
+    yield from markdown_of(report.title, report.notes, sections_of(report))
+
+
+def markdown_of(title: str, notes: Iterable[str], sections: Iterable[Section]) -> Iterator[str]:
+    """Yield a title, notes and sections as Markdown in pieces."""
+    yield f"# {escape(title)}\n"
+    for note in notes:
         yield f"\n> {escape_line(note)}\n"
-    for section in sections_of(report):
+    for section in sections:
         yield from section_markdown(section)
 
 
@@ -222,6 +227,8 @@ FORMATS: dict[str, Callable[[Report], Iterable[str]]] = {
     "json": json_lines,
     "csv": csv_lines,
 }
+# Those that the package beside the core writes in other languages, by the names of its entry points.
+_IN_LANGUAGES = {"html": "page", "md": "markdown"}
 _ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", ".json": "json", ".csv": "csv"}
 
 
@@ -230,6 +237,7 @@ def write_report(
     path: str | os.PathLike[str],
     format: str | None = None,  # noqa: A002 - the word that users of such functions know
     force: bool = False,
+    language: str | None = None,
 ) -> Path:
     """Write a report to a file, completely or not at all.
 
@@ -238,20 +246,24 @@ def write_report(
         path: The file to write.
         format: `"html"` (needs the extra `report`), `"md"`, `"json"` or `"csv"`; by default the ending of the path.
         force: Replace an existing file.
+        language: `"en"`, `"ko"`, `"ru"` or `"zh"`, for HTML and Markdown (needs the extra `report`). By default
+            Markdown is English, and a page is in the language of the reader's browser.
 
     Returns:
         The path.
 
     Raises:
-        InvalidInputError: The format is unknown, the file exists or cannot be written, or a result comes from a stream.
-        MissingDependencyError: A package that HTML needs is not installed.
+        InvalidInputError: The format or the language is unknown, the file exists or cannot be written, or a result
+            comes from a stream.
+        MissingDependencyError: A package that HTML or the language needs is not installed.
     """
     check_kind(
         "report", report, Report, "Make one with `build_report({'name': result})`, or call `result.report(path)`."
     )
-    target, chosen = check_target(path, format, force)
+    target, chosen = check_target(path, format, force, language)
+    parts = FORMATS[chosen](report) if language is None else load(REPORTS, _IN_LANGUAGES[chosen])(report, language)
     try:
-        write_atomically(target, FORMATS[chosen](report))
+        write_atomically(target, parts)
     except OSError as error:
         raise InvalidInputError(
             f"{target}: cannot be written ({error.strerror or error}). Nothing was changed. Give another path."
@@ -266,28 +278,38 @@ def report_file(
     *,
     format: str | None = None,  # noqa: A002
     force: bool = False,
+    language: str | None = None,
     **options: Any,
 ) -> Path:
     """Build a report and write it, once the path and the format are known to be right; the entry point of `.report`."""
-    check_target(path, format, force)
-    return write_report(build_report(evalset, systems, **options), path, format=format, force=force)
+    check_target(path, format, force, language)
+    report = build_report(evalset, systems, **options)
+    return write_report(report, path, format=format, force=force, language=language)
 
 
 def check_target(
     path: str | os.PathLike[str],
     format: str | None = None,  # noqa: A002
     force: bool = False,
+    language: str | None = None,
 ) -> tuple[Path, str]:
-    """Check the path and the format before any work starts.
+    """Check the path, the format and the language before any work starts.
 
     Raises:
-        InvalidInputError: The format is unknown, the file exists, or its folder does not.
+        InvalidInputError: The format or the language is unknown, the file exists, or its folder does not.
     """
     check_path(path)
     if not os.fspath(path):
         raise InvalidInputError("`path` is empty. Give the name of a file, such as report.html.")
     target = Path(path)
     chosen = _format_of(target, format)
+    if language is not None:
+        if chosen not in _IN_LANGUAGES:
+            raise InvalidInputError(
+                Argument("language"),
+                f" is for html and md; {chosen} has the same names in every language. Leave it out.",
+            )
+        load(REPORTS, "language")(language)
     if is_standard(target):
         return target, chosen
     if target.is_dir():

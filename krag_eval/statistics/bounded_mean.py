@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -263,27 +263,6 @@ class SummedMean:
             middle = math.sqrt(low * high)
             low, high = (middle, high) if holds(self.interval(middle)) else (low, middle)
         return high
-
-
-def not_surely_below(columns: Mapping[str, FloatArray], best: str, error: float) -> list[str]:
-    """Return the systems that may be as good as the one with the largest mean, which won by luck of the draw, too.
-
-    Of k systems any could have come out best over any other: each of these k (k - 1) statements gets its share of the
-    error, so that one is wrong with a probability of at most `error`, whichever system has the largest mean.
-
-    Args:
-        columns: The values of each system for the same questions, larger is better, NaN where undefined; shape (n,).
-        best: The system with the largest mean.
-        error: Between 0 and 1.
-    """
-    share, close = error / (len(columns) * (len(columns) - 1) or 1), []
-    for name, values in columns.items():
-        gains = columns[best] - values
-        gains = gains[~np.isnan(gains)]
-        reach = max(1.0, float(np.abs(gains).max(initial=0.0)))
-        if name != best and (not len(gains) or BoundedMean.of(gains, least=-reach, most=reach).p_at_most(0.0) > share):
-            close.append(name)
-    return close
 
 
 _STEP, _NODES, _FURTHEST, _CLOSE, _ROWS = 1 / 8, 16, 40.0, 1e-5, 1 << 12

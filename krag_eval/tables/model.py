@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from krag_eval._utils.formatting import format_interval, format_percent, format_seconds, format_value
+from krag_eval._utils.said import said
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +110,30 @@ def run_alone(name: str, n_systems: int) -> dict[str, Any]:
 
 
 EMPTY = Cell(None, "")
-SYSTEM = Column("system", "system", is_number=False)
+
+
+def column(
+    key: str,
+    title: str,
+    help: str | None = None,  # noqa: A002 - as in `Column`
+    *,
+    name: str | None = None,
+    is_number: bool = True,
+    group: str | None = None,
+) -> Column:
+    """Return a column whose heading is the message `column-NAME`, and its explanation `column-NAME-help`.
+
+    The name is the key if there is none.
+    """
+    message = f"column-{name or key}"
+    explained = None if help is None else said(f"{message}-help", help)
+    return Column(key, said(message, title), is_number, explained, group)
+
+
+SYSTEM = column("system", "system", is_number=False)
 """The first column of a table with one row per system."""
+METRIC = column("metric", "metric", is_number=False)
+"""The first column of a table with one row per metric."""
 
 
 def value_cell(value: float | None, door: str | None = None) -> Cell:

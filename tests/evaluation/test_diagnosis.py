@@ -115,7 +115,7 @@ def test_a_near_miss_names_the_most_similar_text_and_of_equals_the_first() -> No
     assert miss.similarity == pytest.approx(8 / 9, abs=1e-15)
     assert (miss.gold.id, miss.near.id if miss.near else None) == ("a", "q")
     assert str(miss) == (
-        "query 0: a 'one two three four five': a retrieved text is similar, but under the threshold "
+        "query 0: a 'one two three four five': a retrieved text is similar, but does not match it "
         "(similarity 0.889 at rank 3)"
     )
 

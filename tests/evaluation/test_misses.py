@@ -157,7 +157,7 @@ def test_it_prints_what_one_wants_to_see() -> None:
         "4 of 5 queries miss gold documents within rank 2",
         "p: p?",
         "  recall@2 0.0000, no hit",
-        "  missed     'a b c d': a retrieved text is similar, but under the threshold (similarity 0.750 at rank 1)",
+        "  missed     'a b c d': a retrieved text is similar, but does not match it (similarity 0.750 at rank 1)",
         "  retrieved  1. 'a b c e'",
         "r: r?",
         "  recall@2 0.5000, first hit at rank 1",

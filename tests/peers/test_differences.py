@@ -1,4 +1,4 @@
-"""The numbers of krag, ranx and AutoRAG on `docs/differences.md`, by the programs themselves."""
+"""The numbers of krag, ranx and AutoRAG on `benchmarks/differences.md`, by the programs themselves."""
 
 from __future__ import annotations
 

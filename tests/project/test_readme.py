@@ -101,7 +101,7 @@ def executed(page: Path) -> Iterator[tuple[Block, str | None]]:
 def test_python_blocks_run_in_order_and_print_what_the_page_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if page.name == "engines.md":
+    if page.name == "scale.md":
         pytest.importorskip("polars", reason="need polars (make setup)")
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "__main__"}

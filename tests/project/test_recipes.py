@@ -199,7 +199,7 @@ def draw_shine(report):
 ADAPTER_PAGES = (
     ("docs/zeta.md", whole("# Zeta\n")),
     ("docs/reference/packages.md", at_the_end("## Zeta\n\n::: krag_eval_zeta.score")),
-    ("docs/site/mkdocs.yml", after("      - LangChain and LangSmith:", "      - Zeta: zeta.md\n")),
+    ("docs/site/mkdocs.yml", after("          - LangChain and LangSmith:", "          - Zeta: zeta.md\n")),
     ("docs/install.md", after("| `ray` |", "| `zeta` | `krag_eval_zeta` |\n")),
 )
 LAST, NEW = '    "krag_eval_spark",\n]', '    "krag_eval_spark",\n    "krag_eval_zeta",\n]'

@@ -134,7 +134,7 @@ def test_the_comparison_says_what_the_rows_say() -> None:
         assert cells[6].text == f"{compared.wins}/{compared.ties}/{compared.losses}"
         assert cells[7].text.startswith(compared.verdict)
     assert "No slice is surely worse. " in str(shown.note)
-    assert "Gold documents found now, missed before: " in str(shown.note)
+    assert "Gold documents found now, missed before within rank " in str(shown.note)
     assert "1 retrieval failed" in section(report, "comparison").paragraphs[1]
 
 

@@ -90,8 +90,8 @@ COMMANDS = [
     "report set.jsonl run.jsonl --out report.md",
     "report set.jsonl run.jsonl --out report.csv",
     "compare set.jsonl run.jsonl run.jsonl --json compared.json",
-    "bench --evalset set.jsonl --retriever leaky:search --answer leaky:answer --output bench.md --journals kept",
-    "bench --evalset set.jsonl --retriever leaky:search --llm leaky:Model --output judged.md --journals judged",
+    "bench --evalset set.jsonl --retriever leaky:search --answer leaky:answer --out bench.md --journals kept",
+    "bench --evalset set.jsonl --retriever leaky:search --llm leaky:Model --out judged.md --journals judged",
 ]
 
 

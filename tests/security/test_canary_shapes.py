@@ -139,8 +139,8 @@ COMMANDS = [
     "report set.jsonl run.jsonl found.jsonl --out report.md",
     "report set.jsonl run.jsonl found.jsonl --out report.json",
     "report set.jsonl run.jsonl found.jsonl --out report.csv",
-    "bench --evalset set.jsonl --retriever leaky:returns --answer leaky:answer --output bench.md --journals kept",
-    "bench --evalset set.jsonl --retriever leaky:returns --llm leaky:Model --output judged.md --journals judged",
+    "bench --evalset set.jsonl --retriever leaky:returns --answer leaky:answer --out bench.md --journals kept",
+    "bench --evalset set.jsonl --retriever leaky:returns --llm leaky:Model --out judged.md --journals judged",
     "run set.jsonl --retriever leaky:broken --k 3 --out broken.jsonl",
 ]
 

@@ -229,7 +229,7 @@ COMMANDS: list[list[str]] = [
     ["fuse", RUN, OTHER, "--out", f"fused{FILE}.jsonl", "--force"],
     ["verify", SET, RUN],
     ["generate", CHUNKS, "--llm", "attack:write", "--out", "made.jsonl", "-n", "2"],
-    ["bench", "--evalset", SET, "--retriever", "attack:search", "--answer", "attack:answer", "--output", f"b{FILE}.md"],
+    ["bench", "--evalset", SET, "--retriever", "attack:search", "--answer", "attack:answer", "--out", f"b{FILE}.md"],
     ["score-logs", f"no{FILE}/*.parquet", "--out", "scores.parquet"],
     ["inspect", SET, "--other", RUN],
     ["langfuse-resend", f"no{FILE}.outbox"],

@@ -19,7 +19,6 @@ from krag_eval.statistics.bounded_mean import (
     SHAPE_FREE,
     BoundedMean,
     SummedMean,
-    not_surely_below,
     weighted_sum_below,
 )
 
@@ -218,25 +217,6 @@ def test_other_shapes_pass_no_more_often_either(n: int) -> None:
     for name, (drawn, truth) in shapes(np.random.default_rng(n), n, samples).items():
         passed = sum(BoundedMean.of(row, least=-1.0, most=1.0).p_at_most(truth) <= TAIL for row in drawn)
         assert passed <= samples * TAIL + 3 * (samples * TAIL) ** 0.5, name
-
-
-def test_the_best_of_several_is_called_so_only_if_it_is_surely_better_than_each() -> None:
-    good, fair, poor = (np.array([1.0] * hits + [0.0] * (200 - hits)) for hits in (150, 140, 60))
-    fair = np.roll(fair, 30)
-    fair[-1] = np.nan
-    assert not_surely_below({"fair": fair, "good": good, "poor": poor}, "good", 0.05) == ["fair"]
-    assert not_surely_below({"good": good, "poor": poor}, "good", 0.05) == []
-    assert not_surely_below({"good": good}, "good", 0.05) == []
-
-
-@pytest.mark.full
-def test_of_equal_systems_one_is_rarely_called_the_best() -> None:
-    rng, called = np.random.default_rng(7), 0
-    for _ in range(400):
-        columns = {name: (rng.random(80) < 0.6).astype(np.float64) for name in "abcde"}
-        best = max(columns, key=lambda name: columns[name].mean())
-        called += not_surely_below(columns, best, 0.05) == []
-    assert called <= 400 * 0.05
 
 
 def test_a_plan_from_few_clusters_allows_for_a_larger_one_that_they_do_not_hold() -> None:

@@ -34,4 +34,5 @@ def addresses() -> dict[str, set[str]]:
     pages = {path.relative_to(DOCS).with_suffix("").as_posix(): anchors_of(path) for path in DOCS.rglob("*.md")}
     for path in (ROOT / "benchmarks").glob("*.md"):
         pages["benchmarks" if path.stem == "README" else f"benchmarks/{path.stem}"] = anchors_of(path)
+    pages["examples"] = anchors_of(ROOT / "examples" / "README.md")
     return pages

@@ -119,6 +119,13 @@ def settle(page: Page) -> None:
     page.evaluate("() => new Promise((done) => setTimeout(() => requestAnimationFrame(() => done(null)), 300))")
 
 
+def show_controls(page: Page) -> None:
+    """Open the panels with all filters and with what the list shows, which a page of a report opens by a button."""
+    for name in ("filters", "view"):
+        if page.locator(f"#krag-{name}").is_hidden():
+            page.click(f"#krag-{name}-toggle")
+
+
 def findings(page: Page, *rules: str) -> list[str]:
     """What axe-core finds, in one line each; only by these rules, if some are given."""
     package = pytest.importorskip("axe_playwright_python", reason="need axe-playwright-python (make setup)")

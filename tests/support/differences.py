@@ -1,4 +1,4 @@
-"""Reads `docs/differences.md`: each row of its tables is an example with another program's number and ours."""
+"""Reads `benchmarks/differences.md`: each row of its tables is an example with another program's number and ours."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from krag_eval import KragEvalWarning, evaluate, evaluate_all
 from krag_eval.metrics import FURTHER_METRICS
 
-PAGE = Path(__file__).parents[2] / "docs" / "differences.md"
+PAGE = Path(__file__).parents[2] / "benchmarks" / "differences.md"
 WORDS = {"undefined", "error", "absent", "abort"}
 Outcome = float | str
 Queries = list[list[Any]]

@@ -13,6 +13,7 @@ from krag_eval import EvalSet, Run, RunRow, evaluate, evaluate_ids
 from krag_eval.evaluation.diagnosis import diagnose
 from krag_eval.report import Report, ReportedSystem, build_report
 from krag_eval_report.html import html_page
+from tests.support.claims import faults
 
 KOREAN, ARABIC, CHINESE, RUSSIAN = "q-ko", "q-ar", "q-zh", "q-ru"
 LONG = "x" * 5_000_000
@@ -167,7 +168,10 @@ def page_of(report: Report, *, pictures: bool = False) -> str:
     with pytest.MonkeyPatch.context() as patched:
         if not pictures:
             patched.setattr("krag_eval_report.html.page.figures_of", lambda report: [])
-        return html_page(report)
+        page = html_page(report)
+    found = faults(report, page)  # every page of the tests is checked
+    assert not found, found
+    return page
 
 
 def write_page(folder: Path, report: Report, *, pictures: bool = False) -> str:

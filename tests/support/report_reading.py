@@ -87,7 +87,7 @@ def json_tables(report: Report) -> list[Rows]:
 
 def html_tables(page: str) -> list[Rows]:
     """The cells of the tables, but for those of the first screen, which no other format has."""
-    document: Element = html5lib.parse(page, namespaceHTMLElements=False)
+    document: Element = html5lib.parse(page[max(page.find('<section id="details"'), 0) :], namespaceHTMLElements=False)
     return [
         [["".join(cell.itertext()) for cell in row if cell.tag in ("td", "th")] for row in table.iter("tr")]
         for table in document.iter("table")

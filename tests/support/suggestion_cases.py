@@ -1582,7 +1582,7 @@ COMMANDS = [
             value=path,
             is_slow=True,
         )
-        for taken, path in (("--output(?= or)", "new.md"), ("--journals", "journals"))
+        for taken, path in (("--out(?= or)", "new.md"), ("--journals", "journals"))
     ),
 ]
 COUNTED = front.evaluate(GOLD * 20, FOUND * 20, metrics="num_ret")

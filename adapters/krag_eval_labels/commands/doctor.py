@@ -126,7 +126,7 @@ def doctor(
     whole: dict[str, Any] = {} if agreement is None else {"agreement": asdict(agreement)}
     whole |= {"versions": found_versions.to_dicts()} if found_versions else {}
     if not put_json(json_out, lambda: dump_json(report.to_dict(most) | whole, "the report", indent=2)):
-        console().print(repr(report), soft_wrap=True)
+        console().print(str(report), soft_wrap=True)
         if agreement is not None:
             console().print(f"        {agreement}", soft_wrap=True)
         if found_versions:

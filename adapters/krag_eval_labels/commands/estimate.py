@@ -55,4 +55,4 @@ def estimate(
             "never draws such documents: if it drew the labels, the values are biased without `--known`."
         )
     if not put_json(json_out, result.to_dict):
-        console().print(repr(result), soft_wrap=True)
+        console().print(str(result), soft_wrap=True)

@@ -17,6 +17,7 @@ from krag_eval import InvalidInputError, as_document
 from krag_eval.toolkit import (
     FloatArray,
     IntArray,
+    Printed,
     check_number,
     clip,
     need_scipy,
@@ -40,7 +41,7 @@ _FEWEST_OF_STRATUM = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class LogNumber:
+class LogNumber(Printed):
     """What people's labels say of a log's traffic; as a string, what `krag-eval start FOLDER` prints.
 
     Attributes:
@@ -118,7 +119,7 @@ class LogNumber:
         width = self.width if math.isfinite(self.width) else None
         return whole | {"folder": os.fspath(self.folder), "width": width, "reached": self.reached}
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         done = (
             f"{number_of(self.n_labelled, 'question')} of {self.n_questions} labelled in full, {self.n_labels} labels"
         )

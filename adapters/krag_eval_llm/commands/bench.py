@@ -43,6 +43,7 @@ def bench(
     answer: str | None = None,
     evalset: Path | None = None,
     k: Annotated[str | None, cut_offs_option(CUT_OFFS)] = None,
+    out: list[Path] | None = None,
     output: list[Path] | None = None,
     journals: Path | None = None,
     force: bool = False,
@@ -74,9 +75,10 @@ def bench(
         e2e_limit: The most questions to answer and judge.
         eval_mode: all, literal, or semantic for paraphrases and scenarios.
         skip_e2e: Score retrieval only.
-        output: The report: .json (plus an HTML page of the same name), .html, .md or .csv; repeatable. Without it,
+        out: The report: .json (plus an HTML page of the same name), .html, .md or .csv; repeatable. Without it,
             tables are printed.
-        journals (DIR): Where each stage records its results; by default named after the first --output.
+        output: The former name of --out, which goes with the next release.
+        journals (DIR): Where each stage records its results; by default named after the first --out.
         name: The name of the retriever in the report.
         title: The title of the report.
         param (NAME=VALUE): A parameter of the retriever to record; repeatable.
@@ -86,7 +88,9 @@ def bench(
         timeout: Seconds per call of the retriever, the model or --answer.
         embeddings (MODULE:OBJECT): An embedding model, for the semantic similarity of answers and --match embedding.
     """
-    targets = _targets(output or [], force)
+    if output:
+        notes().print("--output is called --out now. Write --out: the former name goes with the next release.")
+    targets = _targets([*(out or []), *(output or [])], force)
     folder = journals or (targets[0].with_suffix(".journals") if targets else None)
     if folder is not None and any(folder.glob("*.jsonl")):
         notes().print(_resuming(folder), soft_wrap=True)
@@ -112,10 +116,10 @@ def bench(
     _print(outcome, targets, folder, force)
 
 
-def _targets(output: Sequence[Path], force: bool) -> list[Path]:
+def _targets(out: Sequence[Path], force: bool) -> list[Path]:
     """Return the files to write, checked before any work starts; an HTML page goes with each JSON report."""
-    targets = list(output)
-    targets += [path.with_suffix(".html") for path in output if path.suffix.lower() == ".json"]
+    targets = list(out)
+    targets += [path.with_suffix(".html") for path in out if path.suffix.lower() == ".json"]
     targets = list(dict.fromkeys(targets))
     for path in targets:
         check_target(path, None, force)
@@ -134,7 +138,7 @@ def _resuming(folder: Path) -> str:
 
 def _stopped(folder: Path | None) -> str:
     if folder is None:
-        return "Stopped. The results so far are lost. To be able to resume, give --output or --journals."
+        return "Stopped. The results so far are lost. To be able to resume, give --out or --journals."
     return f"Stopped. The results so far are in {folder}: rerun the same command to resume."
 
 

@@ -11,6 +11,7 @@ from krag_eval import Document, InvalidInputError, UnknownMetricError
 from krag_eval.toolkit import (
     Argument,
     ComparedByFields,
+    Printed,
     data_frame,
     json_text,
     key_hint,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ContextResult(ComparedByFields):
+class ContextResult(Printed, ComparedByFields):
     """The outcome of judging contexts: `result["context_recall"]` is the mean over the questions where it is defined.
 
     Attributes:
@@ -114,7 +115,7 @@ class ContextResult(ComparedByFields):
         frame = data_frame([row.to_dict() for row in self.rows], "result.to_pandas()")
         return frame if frame.empty else frame.set_index("index").astype(dict.fromkeys(self.means, "float64"))
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         lines = [f"ContextResult of {len(self.rows)} questions"]
         lines += table_of_means(self.means, self.undefined, self.intervals)
         if self.n_without_reference:

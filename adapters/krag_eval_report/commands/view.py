@@ -9,6 +9,7 @@ from pathlib import Path
 
 from krag_eval import InvalidInputError
 from krag_eval.toolkit import LABELS, console, load, needing, notes, number_of, refuse, threads
+from krag_eval_report.languages import language_of
 from krag_eval_report.view import Folder, view_app
 
 
@@ -17,6 +18,7 @@ def view(
     *,
     port: int = 0,
     no_browser: bool = False,
+    language: str | None = None,
 ) -> None:
     """View the reports and runs of a folder in the browser, and label documents there.
 
@@ -26,6 +28,7 @@ def view(
         folder: Reports that krag-eval wrote, runs, evaluation sets and queues to label; also in the folders in it.
         port: The port on 127.0.0.1; 0 chooses a free one.
         no_browser: Print the address without opening a browser.
+        language: en, ko, ru or zh; by default the language of the browser.
     """
     with needing("The viewer", "uvicorn", "view"):
         import uvicorn
@@ -40,7 +43,7 @@ def view(
         port = server.getsockname()[1]
         token = secrets.token_urlsafe(32)
         files = load(LABELS, "files")(lambda said: notes().print(f"Not written, or gone: {said}", soft_wrap=True))
-        app = view_app(folder, token, port, files)
+        app = view_app(folder, token, port, files, language and language_of(language).code)
         address = f"http://127.0.0.1:{port}/{token}/"
         console().print(address, soft_wrap=True)
         if not no_browser:

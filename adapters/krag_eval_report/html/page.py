@@ -43,7 +43,6 @@ from krag_eval.toolkit import (
     is_lower_better,
     needing,
     one_line,
-    overview_of,
     read_leniently,
     repeats_of,
     search_outcomes,
@@ -52,6 +51,12 @@ from krag_eval.toolkit import (
     with_documents,
 )
 from krag_eval_report.html.cut_offs import CAUSE_NUMBERS, cut_off_columns
+from krag_eval_report.html.first_screen import first_screen
+from krag_eval_report.html.matrices import matrix_of
+from krag_eval_report.html.rows import rows_of
+from krag_eval_report.html.saying import Saying, as_json, message
+from krag_eval_report.html.texts import json_in_script, printable
+from krag_eval_report.languages import language_of, languages
 from krag_eval_report.plots import figures_of
 
 if TYPE_CHECKING:
@@ -62,33 +67,41 @@ if TYPE_CHECKING:
 
 # Each joined to one, in this order.
 SCRIPTS = (
-    *("parts", "data", "dom", "words", "filters", "metrics", "list", "documents"),
-    *("outcomes", "labels", "query", "means", "controls", "keys", "address", "main"),
+    *("dom", "parts", "data", "say", "words", "filters", "metrics", "search", "marks", "row", "list", "chips"),
+    *("documents", "outcomes", "strips", "labels", "query", "focus", "means", "export", "controls", "keys"),
+    *("address", "language", "board", "main"),
 )
-STYLES = ("report", "overview", "list", "query", "labels", "means")
+STYLES = ("tokens", "report", "shell", "overview", "filters", "list", "question", "documents", "labels", "means")
 _FOLDER = resources.files(__package__) / "templates"
 
 
-def html_page(report: Report) -> str:
+def html_page(report: Report, language: str | None = None) -> str:
     """Return a report as a page.
+
+    Args:
+        report: The report.
+        language: The code of the language in which the page is written; by default it is written in English, and
+            changes to the language of the reader's browser.
 
     Raises:
         MissingDependencyError: A package of the extra `report` is not installed.
-        InvalidInputError: A result was streamed and kept no queries.
+        InvalidInputError: A result was streamed and kept no queries, or there is no such language.
     """
-    return "".join(html_parts(report))
+    return "".join(html_parts(report, language))
 
 
-def html_parts(report: Report) -> Iterator[str]:
+def html_parts(report: Report, language: str | None = None) -> Iterator[str]:
     """Yield the page in parts, because a page with many texts is large."""
-    template = template_of("report.html.j2")
+    template = template_of("report.html.j2", language)
+    data = itertools.chain([("messages", _messages())], payload(report))
     script, style = script_and_style()
     yield from template.generate(
         report=report,
-        overview=overview_of(report),
+        **first_screen(report),
+        matrices=[matrix_of(report, system) for system in report.systems],
         sections=sections_below(report),
         figures=figures_of(report),
-        data=((name, json_in_script(part)) for name, part in payload(report)),
+        data=((name, json_in_script(part)) for name, part in data),
         script=script,
         style=style,
         policy=policy(script, style),
@@ -111,82 +124,76 @@ def isolating(report: Report) -> Callable[[str], str]:
     return lambda text: found.sub("\u2068\\g<0>\u2069", text)  # characters that isolate what is between them
 
 
-def template_of(name: str) -> Template:
-    """Return a template of a page, which escapes whatever it is given.
+def template_of(name: str, language: str | None = None) -> Template:
+    """Return a template of a page, which escapes whatever it is given and speaks a language.
 
     Raises:
         MissingDependencyError: jinja2 is not installed.
+        InvalidInputError: There is no such language.
     """
     with needing("The HTML report", "jinja2", "report"):
-        from jinja2 import Environment, StrictUndefined
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
     environment = Environment(
-        autoescape=True, finalize=printable, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        finalize=printable,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=FunctionLoader(read_template),
     )
-    return environment.from_string(read_template(name))
+    environment.globals |= Saying(language_of(language)).functions() | {"is_chosen": language is not None}
+    return environment.get_template(name)
+
+
+def _messages() -> dict[str, Any]:
+    """Return the messages of all languages, as part of the data."""
+    return {code: [one.direction, one.messages] for code, one in languages().items()}
 
 
 def script_and_style() -> tuple[str, str]:
     """Return all scripts in one scope, which nothing outside can reach, and all styles."""
-    parts = "\n".join(read_template(f"{name}.js") for name in SCRIPTS)
-    return f'(() => {{\n"use strict";\n{parts}}})();\n', "\n".join(read_template(f"{name}.css") for name in STYLES)
+    return _in_one_scope(*SCRIPTS), "\n".join(read_template(f"{name}.css") for name in STYLES)
 
 
-def label_page(name: str, url: str, host: str) -> tuple[str, str]:
+def _in_one_scope(*names: str) -> str:
+    parts = "\n".join([fluent(), *(read_template(f"{name}.js") for name in names)])
+    return f'(() => {{\n"use strict";\n{parts}}})();\n'
+
+
+def label_page(name: str, url: str, host: str, language: str | None = None) -> tuple[str, str]:
     """Return the page on which a queue is labelled, and its Content-Security-Policy.
 
     Args:
         name: What the queue is called.
         url: Where the page sends its keys, as a path.
         host: Where that is.
+        language: The code of its language; English by default.
     """
-    script = f'(() => {{\n"use strict";\n{read_template("dom.js")}\n{read_template("label.js")}}})();\n'
-    style = f"{read_template('report.css')}\n{read_template('label.css')}"
+    script = _in_one_scope("dom", "say", "label")
+    style = "\n".join(read_template(f"{name}.css") for name in ("tokens", "report", "label"))
     its_policy = f"{policy(script, style)}; connect-src http://{host}{url}"
     data = json_in_script({"url": url})
-    page = template_of("label.html.j2").render(
-        name=name, script=script, style=style, policy=its_policy, data=data, version=__version__
+    page = template_of("label.html.j2", language).render(
+        name=name,
+        script=script,
+        style=style,
+        policy=its_policy,
+        data={"label": data, "messages": json_in_script(_messages())},
+        version=__version__,
     )
     return page, its_policy
+
+
+@functools.cache
+def fluent() -> str:
+    """Return the script of Project Fluent as the constant `fluent`, which nothing outside can reach."""
+    script = (resources.files(__package__) / "fluent.js").read_text(encoding="utf-8")
+    return f"const fluent = {{}};\n((exports, module) => {{\n{script}}})(fluent, {{}});\n"
 
 
 def read_template(name: str) -> str:
     """Return a template, a script or a style as it is in its file."""
     return (_FOLDER / name).read_text(encoding="utf-8")
-
-
-# Characters that HTML forbids or UTF-8 cannot encode.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-# Characters that could end a script tag or a line. JSON has them in strings only, where an escape means the same.
-_ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-
-
-def printable(value: object) -> object:
-    r"""Replace in a text what HTML cannot contain by the replacement character.
-
-    Markup stays as it is; the template escapes everything else.
-
-    >>> printable("a\x00b\tc")
-    'a\ufffdb\tc'
-    """
-    if not isinstance(value, str) or hasattr(value, "__html__"):
-        return value
-    return _UNPRINTABLE.sub("\ufffd", value)
-
-
-def json_in_script(value: Any) -> str:
-    r"""Return a value as JSON that is safe in `<script type="application/json">`, whatever its strings contain.
-
-    Raises:
-        ValueError: The value contains NaN or infinity, which JSON does not have.
-
-    >>> print(json_in_script(["</script>", 1.5]))
-    ["\u003c/script\u003e",1.5]
-    """
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for character, escape in _ESCAPED.items():
-        text = text.replace(character, escape)
-    return text if text.isascii() else _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def policy(script: str, style: str) -> str:
@@ -211,10 +218,12 @@ class Details:
     Attributes:
         missed: For each system and query the causes of its misses, as bits in the order of `CAUSES`; the bit after
             them says that a gold document was found.
+        leaking: For each system the queries for which it retrieved a forbidden document.
     """
 
     def __init__(self, report: Report, texts: Texts) -> None:
         self.missed: list[list[int]] = []
+        self.leaking: list[list[int]] = []
         self._documents = Documents(texts)
         self._funnels = {funnel.name: funnel for funnel in report.funnels}
         self._methods: Numbered[str] = Numbered()
@@ -237,12 +246,15 @@ class Details:
             "documents": self._documents.columns,
             "metadata": self._documents.metadata.values(),
             "methods": self._methods.values(),
-            "similarities": self._similarities.values(),
+            "similarities": [as_json(text) for text in self._similarities.values()],
             "scores": self._scores.values(),
             "answers": self._answers,
             "gold": {"start": self._starts, **self._gold},
-            "systems": self._systems,
         }
+
+    def systems(self) -> list[dict[str, Any]]:
+        """Return the columns of each system; a page reads those of one when it needs them."""
+        return self._systems
 
     @property
     def lacking(self) -> tuple[str, ...]:
@@ -281,6 +293,8 @@ class Details:
             numbers = numbered.numbers(_woven(of_gold, of_matches, gold_starts, match_starts))
             outcomes[name], matched[name] = _apart(numbers, gold_starts, match_starts)
         ranks: dict[str, Any] = {"document": documents, "score": self._score_numbers(side), **_earned(detail)}
+        forbidden = np.array([*ranks.get("forbidden", ())], dtype=np.int64)
+        self.leaking.append(np.unique(side.query_of(forbidden)).tolist())
         if settings.uses_spans:
             parts = [shared_parts(detail.judged, batch, index, system.diagnosis.k) for index in range(len(batch))]
             held, evidence = ([one for of_query in parts for one in of_query[of_side]] for of_side in (0, 1))
@@ -337,9 +351,10 @@ class Details:
         return causes
 
     def _score_numbers(self, side: Side) -> list[int]:
-        return self._scores.numbers(
-            None if score is None or math.isnan(score) else f"{score:.4g}" for score in side.scores()
-        )
+        scores = np.array(side.scores(), dtype=np.float64)  # None becomes NaN
+        known, places = np.unique(scores, return_inverse=True)
+        texts = [None if math.isnan(score) else f"{score:.4g}" for score in known.tolist()]
+        return self._scores.numbers(map(texts.__getitem__, places.tolist()))
 
 
 def _woven(ours: Sequence[Any], theirs: Sequence[Any], our_starts: list[int], their_starts: list[int]) -> list[Any]:
@@ -374,7 +389,8 @@ def _fates(funnel: Funnel, gold_starts: Sequence[int]) -> dict[str, list[Any]]:
     fate = [NONE] * gold_starts[-1]
     for query, gold, name in zip(funnel.places.tolist(), funnel.golds.tolist(), funnel.fates, strict=True):
         fate[gold_starts[query] + gold] = numbered.number(name)
-    return {"fate": fate, "fates": numbered.values()}
+    stages = [{"name": stage.name, "inputs": list(stage.inputs)} for stage in funnel.stages]
+    return {"fate": fate, "fates": numbered.values(), "stages": stages}
 
 
 def _best_ranks(detail: Detail, ranks: IntArray) -> list[int]:
@@ -439,14 +455,19 @@ _COMPARED = ("recall", "ndcg", "hit_rate", "mrr", "session_recall")
 def payload(report: Report) -> Iterator[tuple[str, Any]]:
     """Yield the parts of the data, each with its name, ready for JSON.
 
-    `overview` has columns with one value per query, `details` the gold and retrieved documents of all queries as
-    document numbers, and `texts-0` and so on the texts.
+    `overview` has columns with one value per query, `details` the gold documents of all queries as document numbers,
+    `system-0` and so on what each system retrieved, `rows` the questions as an evaluation set has them, and `texts-0`
+    and so on the texts.
     """
     texts = Texts()
     details = Details(report, texts)
+    rows = rows_of(report, texts, functools.cache(default_redactor()))
     yield "overview", _overview(report, details)
     yield "cut-offs", cut_off_columns(report)
     yield "details", details.columns()
+    for number, system in enumerate(details.systems()):
+        yield f"system-{number}", system
+    yield "rows", rows
     starts = [0]
     for number, block in enumerate(texts.blocks()):
         yield f"texts-{number}", block
@@ -461,9 +482,9 @@ def _labels(report: Report) -> dict[str, Any]:
     settings, ids = detail.batch.settings, detail.query_ids
     why = None
     if settings.uses_spans:
-        why = "gold is given as places in documents here, and labels name whole documents"
+        why = as_json(message("labels-of-spans"))
     elif ids is None:
-        why = "the queries have no ids here; build the report from an evaluation set"
+        why = as_json(message("labels-without-ids"))
     known = json.dumps([ids and [*ids], detail.queries and [*detail.queries]], default=str)
     fingerprint = report.evalset.fingerprint if report.evalset else hashlib.sha256(known.encode()).hexdigest()[:16]
     at_documents = "level:document" in result.signature.split("|")
@@ -496,10 +517,11 @@ def _overview(report: Report, details: Details) -> dict[str, Any]:
             if all(key in system.detail.values for system in report.systems)
         ],
         "shown": _shown_first(keys, report),
-        "causes": [{"key": key, "text": text} for key, text in CAUSES.items()],
+        "causes": [{"key": key, "text": as_json(text)} for key, text in CAUSES.items()],
         "k": report.systems[0].diagnosis.k,
         "missed": details.missed,
         "errors": [sorted(system.result.errors) for system in report.systems],
+        "leaking": details.leaking,
         "slices": _slices(report),
         "lacking": details.lacking,
     }
@@ -585,7 +607,7 @@ class Numbered(Generic[Value]):
 class Texts(Numbered[str]):
     """Numbered texts, stored in blocks: a page needs few of them at a time."""
 
-    def blocks(self, size: int = 1_000_000) -> Iterator[list[str]]:
+    def blocks(self, size: int = 100_000) -> Iterator[list[str]]:
         """Yield the texts in order, in blocks of about `size` characters."""
         block: list[str] = []
         length = 0

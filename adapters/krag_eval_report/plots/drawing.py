@@ -76,7 +76,9 @@ def drawing(height: float, needed_by: str = "krag_eval_report.plots") -> Iterato
     """
     new_figure(1, 1, needed_by)  # says how to install matplotlib if it is missing
     with style():
-        figure = new_figure(WIDTH, height, needed_by)
+        from krag_eval_report.plots.picture import Picture
+
+        figure = Picture(figsize=(WIDTH, height), layout="constrained")
         figure.get_layout_engine().set(w_pad=0.06, h_pad=0.06)  # type: ignore[union-attr, call-arg]
         yield figure
         set_fonts(figure)
@@ -85,15 +87,18 @@ def drawing(height: float, needed_by: str = "krag_eval_report.plots") -> Iterato
 CAPTION_LINE = 0.16  # inches
 
 
-def add_caption(drawn: Drawing, of: Report | Sequence[Sweep]) -> None:
-    """Write below a plot what it shows, of which questions, and how they were scored: it may leave its report."""
+def add_caption(drawn: Drawing, of: Report | Sequence[Sweep | str]) -> None:
+    """Write below a plot what it shows, of which questions, and how they were scored: it may leave its report.
+
+    It is of a report, of sweeps, or of what has these signatures.
+    """
     about = [drawn.title]
     if isinstance(of, Report):
         name = of.evalset.name if of.evalset is not None else None
         about += [*([clean(name)] if name else []), number_of(of.n_queries, "query")]
         signatures = [of.systems[0].result.signature]
     else:
-        signatures = list(dict.fromkeys(swept.signature for swept in of))
+        signatures = list(dict.fromkeys(one if isinstance(one, str) else one.signature for one in of))
     lines = [shorten(" · ".join(about), 110), *(shorten(clean(signature), 130) for signature in signatures)]
     width, height = drawn.figure.get_size_inches()
     drawn.figure.set_size_inches(width, height + CAPTION_LINE * len(lines))
@@ -115,8 +120,14 @@ def shown(drawn: Drawing | None, of: Report | Sequence[Sweep], lacking: str) -> 
     """
     if drawn is None:
         raise InvalidInputError(f"There is nothing to draw: {lacking}")
+    return captioned(drawn, of)
+
+
+def captioned(drawn: Drawing, of: Report | Sequence[Sweep | str]) -> Figure:
+    """Return the figure with its caption and its text, after a warning about characters that no font has."""
     add_caption(drawn, of)
     warn_of_boxes([drawn.figure])
+    vars(drawn.figure).update(heading=drawn.title, alternative=drawn.description)  # it is a `Picture`
     return drawn.figure
 
 

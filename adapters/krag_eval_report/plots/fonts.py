@@ -95,8 +95,10 @@ def _choose(wanted: str) -> tuple[tuple[str, ...], str]:
 
 
 def _find(wanted: str) -> tuple[tuple[str, ...], str]:
-    from matplotlib import font_manager
+    from matplotlib import font_manager, get_data_path
 
+    if not set(wanted) - _drawn_by(f"{get_data_path()}/fonts/ttf/DejaVuSans.ttf", set(wanted)):
+        return (BASE,), ""  # as nearly always; looking through thousands of fonts takes a tenth of a second
     # A name's last entry counts: the face for normal text.
     entries = sorted(font_manager.fontManager.ttflist, key=lambda font: (font.style == "normal", font.weight == 400))
     files = {font.name: font.fname for font in entries if Path(font.fname).is_file()}  # some are gone since it looked

@@ -217,7 +217,8 @@ def compare(
     if baseline is None:
         pairs = _all_pairs([against, *others], chosen, everything, options, labels)
         rows = tuple(row for row in pairs if row.baseline == first)
-    diagnoses = {system.name: diagnose(system.result, doc_key=doc_key) for system in (against, *others)}
+    rank = _rank_of(chosen)
+    diagnoses = {system.name: diagnose(system.result, rank, doc_key=doc_key) for system in (against, *others)}
     return Comparison(
         signature=against.result.signature,
         baseline=first,
@@ -271,6 +272,12 @@ def _choose_keys(shared: Sequence[str], keys: Sequence[str] | None) -> list[str]
     if isinstance(keys, str) or not keys:
         refuse("keys", "a list of values such as 'recall@10'", keys)
     return list(dict.fromkeys(one_of("keys", key if key in shared else as_key(key), shared) for key in keys))
+
+
+def _rank_of(keys: Sequence[str]) -> int | None:
+    """Return the largest rank at which something is compared; None where a key is for all ranks or a token budget."""
+    ranks = [key.partition("@")[2] for key in keys]
+    return max(map(int, ranks)) if all(map(str.isdecimal, ranks)) else None
 
 
 def _transitions(

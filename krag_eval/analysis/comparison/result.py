@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._utils.plugins import REPORTS, load
+from krag_eval._utils.objects import Printed
+from krag_eval._utils.plugins import REPORTS, Pictured, load
 from krag_eval._utils.serialization import Tabular, data_frame
 from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome, Transition
 from krag_eval.analysis.comparison.text import describe, how_tested, markdown
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Comparison(Tabular, Compared):
+class Comparison(Printed, Pictured, Tabular, Compared):
     """Systems against a baseline: `comparison["hybrid", "recall@5"]` is a row, its `verdict` the answer in words.
 
     Attributes:
@@ -85,6 +86,7 @@ class Comparison(Tabular, Compared):
         format: str | None = None,  # noqa: A002 - the word that users of such methods know
         title: str | None = None,
         force: bool = False,
+        language: str | None = None,
     ) -> Path:
         """Write a report: this comparison, tables, plots, causes, and both rankings of every query.
 
@@ -93,6 +95,7 @@ class Comparison(Tabular, Compared):
             format: `"html"`, `"md"`, `"json"` or `"csv"`; by default what the path ends with.
             title: The title; by default it names the systems.
             force: Replace a file that is there.
+            language: `"en"`, `"ko"`, `"ru"` or `"zh"`; by default a page is in the language of the reader's browser.
 
         Returns:
             The path.
@@ -103,9 +106,10 @@ class Comparison(Tabular, Compared):
         """
         by = list(dict.fromkeys(row.field for row in self.slices if row.field is not None))
         write: Callable[..., Path] = load(REPORTS, "file")
-        return write(path, self.evalset, self.results, title=title, by=by, comparison=self, format=format, force=force)
+        options = {"title": title, "format": format, "force": force, "language": language}
+        return write(path, self.evalset, self.results, by=by, comparison=self, **options)
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         return describe(self)
 
     def _repr_html_(self) -> str:

@@ -13,8 +13,10 @@ from krag_eval._utils.formatting import (
     format_p,
     number_of,
 )
-from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.objects import ComparedByFields, ShortRepr
+from krag_eval._utils.said import said
 from krag_eval._utils.serialization import json_text, plain_fields
+from krag_eval.evaluation.causes import FOUND
 from krag_eval.metrics.names import as_key
 from krag_eval.statistics.significance import letters
 
@@ -33,8 +35,8 @@ class Outcome(StrEnum):
     UNRESOLVED = "unresolved"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparisonRow:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ComparisonRow(ShortRepr):
     """One metric of one system against the baseline, over all queries or those of a slice.
 
     Attributes:
@@ -141,11 +143,15 @@ class ComparisonRow:
     def verdict(self) -> str:
         """`better`, `worse`, `no difference larger than d` or `cannot be resolved with n queries`."""
         if self.outcome is Outcome.SAME:
-            return f"no difference larger than {self.margin:g}"
+            return said("no-difference", "no difference larger than {margin}", margin=f"{self.margin:g}")
         if self.outcome is Outcome.UNRESOLVED:
-            clusters = "" if self.n_clusters is None else f" in {number_of(self.n_clusters, 'cluster')}"
-            return f"cannot be resolved with {number_of(self.n, 'query')}{clusters}"
-        return str(self.outcome)
+            queries = number_of(self.n, "query")
+            if self.n_clusters is None:
+                return said("unresolved", "cannot be resolved with {queries}", queries=queries)
+            clusters = number_of(self.n_clusters, "cluster")
+            words = "cannot be resolved with {queries} in {clusters}"
+            return said("unresolved-in-clusters", words, queries=queries, clusters=clusters)
+        return said(f"outcome-{self.outcome}", str(self.outcome))
 
     @property
     def reason(self) -> str | None:
@@ -155,12 +161,13 @@ class ComparisonRow:
         is_significant_alone = self.p <= 1 - self.confidence
         if not self.excludes_0 and not is_significant_alone:
             return None
-        p = f"p is {format_p(self.p)}"
+        p = said("reason-p", "p is {p}", p=format_p(self.p))
         if self.is_significant:
-            return f"{p}, but its interval includes 0"
+            return said("reason-includes-0", "{p}, but its interval includes 0", p=p)
         if is_significant_alone:
-            p += f" alone and {format_p(self.p_holm)} after correction for {self.n_tests} tests"
-        return f"its interval excludes 0, but {p}" if self.excludes_0 else p
+            words, adjusted = "{p} alone and {adjusted} after correction for {n} tests", format_p(self.p_holm)
+            p = said("reason-corrected", words, p=p, adjusted=adjusted, n=self.n_tests)
+        return said("reason-excludes-0", "its interval excludes 0, but {p}", p=p) if self.excludes_0 else p
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as one flat dict, with outcome, verdict and reason."""
@@ -182,8 +189,8 @@ def decided(rows: Iterable[ComparisonRow], outcome: Outcome, n_families: int = 1
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+@dataclass(frozen=True, slots=True, repr=False)
+class Transition(ShortRepr):
     """Gold documents that went from one state to another, between the baseline and a system.
 
     Attributes:
@@ -276,6 +283,17 @@ class Compared(ComparedByFields):
     def means_of(row: ComparisonRow) -> tuple[tuple[str, float], tuple[str, float]]:
         """Return both systems of a row with their means."""
         return (row.baseline, row.baseline_mean or 0.0), (row.system, row.mean or 0.0)
+
+    @property
+    def rank(self) -> int | None:
+        """The rank at which gold documents count as found, in `transitions` too; None for all ranks."""
+        return self.diagnoses[self.baseline].k
+
+    def changed(self, system: str, *, found: bool) -> tuple[int, list[str]]:
+        """Return how many gold documents a system finds and the baseline misses, or the reverse, and their queries."""
+        changes = [t for t in self.transitions if t.system == system and t.before != t.after]
+        kept = [t for t in changes if (t.after if found else t.before) == FOUND]
+        return sum(t.count for t in kept), list(dict.fromkeys(name for t in kept for name in t.query_ids))
 
     @property
     def worst_slices(self) -> dict[str, ComparisonRow]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import Argument, InvalidInputError, did_you_mean, refuse, warn, with_name
+from krag_eval._utils.said import said
 from krag_eval.datasets import EvalSet, Question, Run
 from krag_eval.datasets.by_query import by_query
 from krag_eval.datasets.run import as_run
@@ -85,6 +86,7 @@ def score(
     systems: Mapping[str, Run | EvaluationResult],
     missing: str,
     scoring: Mapping[str, Any],
+    report: Callable[[int], object] = bool,
 ) -> list[System]:
     """Return the systems with their scores; runs are scored here.
 
@@ -93,6 +95,7 @@ def score(
         systems: The systems by name.
         missing: `"refuse"` runs that lack questions which another has, or count them as `"empty"`.
         scoring: Arguments of `evaluate_run`.
+        report: Is told how many are scored, after each.
 
     Raises:
         InvalidInputError: A run cannot be scored, or the systems were asked different questions.
@@ -105,7 +108,11 @@ def score(
         )
     if questions is not None:
         _check_rows(runs, questions, missing)
-    return [_scored(name, system, questions, scoring) for name, system in systems.items()]
+    scored = []
+    for number, (name, system) in enumerate(systems.items(), 1):
+        scored.append(_scored(name, system, questions, scoring))
+        report(number)
+    return scored
 
 
 def _scored(name: str, system: Run | EvaluationResult, questions: EvalSet | None, scoring: Mapping[str, Any]) -> System:
@@ -259,7 +266,7 @@ def _gold_names(detail: Detail) -> list[tuple[str | None, ...]]:
 def some(ids: Sequence[str], most: int = 5) -> str:
     """Return the first ids, and how many more there are."""
     shown = ", ".join(map(repr, ids[:most]))
-    return shown if len(ids) <= most else f"{shown} and {len(ids) - most} more"
+    return shown if len(ids) <= most else said("some-and-more", "{ids} and {n} more", ids=shown, n=len(ids) - most)
 
 
 MOST_VALUES = 100

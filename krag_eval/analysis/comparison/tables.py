@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from krag_eval._utils.formatting import UNDEFINED, format_difference, format_mean, format_p, number_of, one_line
+from krag_eval._utils.said import Said, said, sentences
 from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome
 from krag_eval.analysis.comparison.text import describe_transitions, describe_worst, how_tested, remark
 from krag_eval.analysis.leaderboard import leaderboard
 from krag_eval.evaluation.showing import worst_first
 from krag_eval.tables.html import section_html
 from krag_eval.tables.latex import latex_table
-from krag_eval.tables.model import Cell, Column, Section, Table, door, text_cell
+from krag_eval.tables.model import EMPTY, METRIC, SYSTEM, Cell, Column, Section, Table, column, door, text_cell
 
 
 def comparison_html(comparison: Compared) -> str:
@@ -38,24 +39,67 @@ def comparison_section(comparison: Compared) -> Section:
     """Return one table per system, with one row per metric; first two per metric if all pairs were compared."""
     tables = [table for number, key in enumerate(comparison.letters, 1) for table in _pairs(comparison, key, number)]
     tables += [_table(comparison, system, number) for number, system in enumerate(comparison.systems, 1)]
-    title = "All pairs compared" if comparison.pairs else f"Compared with {comparison.baseline}"
+    title = said("all-pairs-title", "All pairs compared")
+    if not comparison.pairs:
+        title = said("comparison-title", "Compared with {baseline}", baseline=comparison.baseline)
     return Section("comparison", title, tuple(_paragraphs(comparison)), tuple(tables))
+
+
+_IN_A_WORD = {Outcome.BETTER: "better", Outcome.WORSE: "worse", Outcome.SAME: "same", Outcome.UNRESOLVED: "unclear"}
+
+
+def comparison_board(comparison: Compared) -> Section:
+    """Return one table with a row for each system and metric, one of slices, and what is to say of each system."""
+    verdict = Column("verdict", "verdict", is_number=False)
+    columns = (SYSTEM, Column("metric", "metric", is_number=False), *_COLUMNS[1:], verdict)
+    bases = {row.key: row for row in reversed(comparison.rows)}
+    rows = [
+        (text_cell(comparison.baseline), text_cell(row.key), _row(row)[1], *[EMPTY] * 4, text_cell("baseline", "quiet"))
+        for row in reversed(bases.values())
+    ]
+    rows += [_short_row(row, row.key) for row in comparison.rows]
+    tables = [Table("comparison", None, columns, tuple(rows))]
+    key = comparison.keys[0]
+    for number, field in enumerate(dict.fromkeys(row.field for row in comparison.slices), 1):
+        of_field = [row for row in comparison.slices if (row.field, row.key) == (field, key)]
+        columns = (SYSTEM, Column("slice", f"{field}", is_number=False), *_COLUMNS[1:], verdict)
+        cells = tuple(_short_row(row, "(none)" if row.value is None else row.value) for row in of_field)
+        tables.append(Table(f"slices-{number}", f"{key} by {field}", columns, cells))
+    said = []
+    for system in comparison.systems:
+        of_system = [row for row in comparison.rows if row.system == system]
+        remarks = [f"{row.key} {_IN_A_WORD[row.outcome]}{remark(row)}." for row in of_system if remark(row)]
+        said.append(f"{system}: {' '.join([*remarks, *_notes(comparison, system, of_system)])}")
+    title = f"Compared with {comparison.baseline}: {number_of(comparison.n_queries, 'query')}"
+    return Section("comparison", title, (*said, *_paragraphs(comparison)), tuple(tables))
+
+
+def _short_row(row: ComparisonRow, name: str) -> tuple[Cell, ...]:
+    verdict = text_cell(_IN_A_WORD[row.outcome], TONES[row.outcome]) if row.n else Cell(None, UNDEFINED, "quiet")
+    return text_cell(row.system), text_cell(name), *_row(row)[2:-1], verdict
 
 
 def _pairs(comparison: Compared, key: str, number: int) -> Iterator[Table]:
     """Yield the systems with their letters, the best first, and the pairs with their effect sizes."""
     rows = [row for row in comparison.pairs if row.key == key]
     means = {name: mean for row in rows for name, mean in comparison.means_of(row)}
-    columns = [Column("system", "system", is_number=False), Column("mean", "mean")]
-    columns.append(Column("letters", "letters", is_number=False))
+    columns = [SYSTEM, column("mean", "mean")]
+    columns.append(column("letters", "letters", is_number=False))
     systems = [
         (text_cell(name), Cell(means[name], format_mean(means[name])), text_cell(text))
         for name, text in comparison.letters[key].items()
     ]
-    note = "Systems that share a letter cannot be told apart."
-    yield Table(f"comparison-letters-{number}", f"{key}: all systems", tuple(columns), tuple(systems), note)
+    note = said("letters-note", "Systems that share a letter cannot be told apart.")
+    yield Table(
+        f"comparison-letters-{number}",
+        said("all-systems", "{key}: all systems", key=key),
+        tuple(columns),
+        tuple(systems),
+        note,
+    )
     help_ = "Hedges' g: the mean difference in standard deviations of the differences"
-    columns = [Column("pair", "pair", is_number=False), *_COLUMNS, Column("effect_size", "effect size", help=help_)]
+    effect = column("effect_size", "effect size", help_)
+    columns = [column("pair", "pair", is_number=False), *_COLUMNS, effect]
     pairs = [
         (
             text_cell(f"{row.system} - {row.baseline}"),
@@ -64,44 +108,56 @@ def _pairs(comparison: Compared, key: str, number: int) -> Iterator[Table]:
         )
         for row in rows
     ]
-    yield Table(f"comparison-pairs-{number}", f"{key}: all pairs", tuple(columns), tuple(pairs))
+    yield Table(
+        f"comparison-pairs-{number}", said("all-pairs", "{key}: all pairs", key=key), tuple(columns), tuple(pairs)
+    )
 
 
 def verdict_cell(row: ComparisonRow) -> Cell:
     """Return the verdict in words, a dash if no query has a value in both systems."""
-    return text_cell(row.verdict + remark(row), TONES[row.outcome]) if row.n else Cell(None, UNDEFINED, "quiet")
+    if not row.n:
+        return Cell(None, UNDEFINED, "quiet")
+    what = remark(row)
+    words = "{verdict} ({remark})"
+    text = said("verdict-remark", words, verdict=row.verdict, remark=what) if what else row.verdict
+    return text_cell(text, TONES[row.outcome])
 
 
 def _paragraphs(comparison: Compared) -> Iterator[str]:
     if not any(row.n for row in comparison.rows):
-        yield "No query has a value in both systems, so nothing can be compared: each number is a dash."
+        yield said(
+            "nothing-compared",
+            "No query has a value in both systems, so nothing can be compared: each number is a dash.",
+        )
         return
     yield how_tested(comparison)
     for name in (comparison.baseline, *comparison.systems):
         if comparison.errors.get(name):
             failed = number_of(comparison.errors[name], "retrieval")
-            yield f"{name}: {failed} failed, counted as nothing retrieved."
+            words = "{system}: {failed} failed, counted as nothing retrieved."
+            yield said("failed-in-comparison", words, system=name, failed=failed)
 
 
 _COLUMNS = (
-    Column("baseline", "base", help="Mean of the baseline"),
-    Column("mean", "here", help="Mean of the system"),
-    Column("difference", "diff", help="Difference of the two means"),
-    Column("interval", "interval", help="Confidence interval of the difference"),
-    Column("p_holm", "p", help="Two-sided randomization test, adjusted for all tests"),
-    Column("won_tied_lost", "+/=/-", help="Queries won, tied and lost"),
+    column("baseline", "base", "Mean of the baseline"),
+    column("mean", "here", "Mean of the system", name="here"),
+    column("difference", "diff", "Difference of the two means"),
+    column("interval", "interval", "Confidence interval of the difference"),
+    column("p_holm", "p", "Two-sided randomization test, adjusted for all tests"),
+    column("won_tied_lost", "+/=/-", "Queries won, tied and lost"),
 )
 
 
 def _table(comparison: Compared, system: str, number: int) -> Table:
     rows = [row for row in comparison.rows if row.system == system]
-    columns = (Column("metric", "metric", is_number=False), *_COLUMNS, Column("verdict", "verdict", is_number=False))
-    title, note = f"{system} against {comparison.baseline}", " ".join(_notes(comparison, system, rows))
+    columns = (METRIC, *_COLUMNS, column("verdict", "verdict", is_number=False))
+    title = said("against", "{system} against {baseline}", system=system, baseline=comparison.baseline)
+    note = sentences(_notes(comparison, system, rows))
     return Table(f"comparison-{number}", title, columns, tuple(map(_row, rows)), note)
 
 
 def _row(row: ComparisonRow) -> tuple[Cell, ...]:
-    interval = f"{format_difference(row.low)} to {format_difference(row.high)}"
+    interval = said("interval", "{low} to {high}", low=format_difference(row.low), high=format_difference(row.high))
     return (
         text_cell(row.key),
         Cell(row.baseline_mean, format_mean(row.baseline_mean), door=worst_first(row.key, row.baseline)),
@@ -122,12 +178,13 @@ def changed(row: ComparisonRow, change: str, part: tuple[str | None, str | None]
 def _notes(comparison: Compared, system: str, rows: list[ComparisonRow]) -> Iterator[str]:
     left_out = max((row.n_left_out for row in rows), default=0)
     if left_out:
-        yield f"{number_of(left_out, 'query')} without a value (such as those without gold documents): left out."
+        words = "{queries} without a value (such as those without gold documents): left out."
+        yield said("left-out", words, queries=number_of(left_out, "query"))
     if comparison.slices:
         yield _sentence(describe_worst(comparison.worst_slices.get(system)))
     for change in describe_transitions(comparison, system):
         yield _sentence(change)
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+def _sentence(text: Said) -> Said:
+    return text.respelled(f"{text.message}-sentence", f"{text[:1].upper()}{text[1:]}.")

@@ -18,11 +18,12 @@ from krag_eval._utils.formatting import (
     one_line,
     shorten,
 )
+from krag_eval._utils.said import Said, said
 from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome, decided
+from krag_eval.evaluation.causes import FOUND
 from krag_eval.statistics.bootstrap import unseen_share
 
 WIDTH = 80
-_FOUND = "found"
 _GAP = "  "
 _NUMBERS = ("base", "here", "diff", "interval", "p adj", "+/=/-")
 
@@ -41,16 +42,30 @@ def describe(comparison: Compared) -> str:
 def how_tested(comparison: Compared) -> str:
     """Return how the intervals and p-values were computed, in words."""
     first, clusters = comparison.rows[0], comparison.n_clusters
-    sampled = f"{comparison.n_bootstrap} resamples" if clusters is None else f"random signs of {clusters} clusters"
+    sampled = said("of-resamples", "{n} resamples", n=comparison.n_bootstrap)
+    if clusters is not None:
+        sampled = said("of-random-signs", "random signs of {n} clusters", n=clusters)
     is_repeated = any(row.run_deviation is not None for row in comparison.rows)
     is_tukey = bool(comparison.pairs) and len(comparison.systems) > 1 and not is_repeated
-    adjusted = "by Tukey's HSD over all pairs" if is_tukey else "by Holm"
-    runs = " Both allow for the variance between the runs of a system." if is_repeated else ""
-    return (
-        f"{100 * comparison.confidence:.6g} % intervals from {sampled}.{of_clusters(comparison)} p: two-sided "
-        f"randomisation test ({comparison.n_randomisation} rounds unless exact), adjusted {adjusted} (number of "
-        f"tests: {first.n_tests}; in slices: all by the field), significant up to "
-        f"{1 - comparison.confidence:.4g}.{runs} +/=/-: queries won, tied and lost. Seed {comparison.seed}."
+    adjusted = said("by-holm", "by Holm")
+    if is_tukey:
+        adjusted = said("by-tukey", "by Tukey's HSD over all pairs")
+    runs = said("between-runs", " Both allow for the variance between the runs of a system.") if is_repeated else ""
+    return said(
+        "how-tested",
+        "{confidence} % intervals from {sampled}.{clusters} p: two-sided "
+        "randomisation test ({rounds} rounds unless exact), adjusted {adjusted} (number of "
+        "tests: {tests}; in slices: all by the field), significant up to "
+        "{level}.{runs} +/=/-: queries won, tied and lost. Seed {seed}.",
+        confidence=f"{100 * comparison.confidence:.6g}",
+        sampled=sampled,
+        clusters=of_clusters(comparison),
+        rounds=comparison.n_randomisation,
+        adjusted=adjusted,
+        tests=first.n_tests,
+        level=f"{1 - comparison.confidence:.4g}",
+        runs=runs,
+        seed=str(comparison.seed),
     )
 
 
@@ -59,7 +74,8 @@ def of_clusters(comparison: Compared) -> str:
     if comparison.n_clusters is None:
         return ""
     share = 100 * unseen_share(comparison.n_clusters, comparison.confidence)
-    return f" Up to {share:.2g} % of all clusters may be of a kind that these {comparison.n_clusters} do not show."
+    words = " Up to {share} % of all clusters may be of a kind that these {n} do not show."
+    return said("unseen-clusters", words, share=f"{share:.2g}", n=comparison.n_clusters)
 
 
 def _pairs(comparison: Compared, key: str, of_key: Mapping[str, str]) -> Iterator[str]:
@@ -123,28 +139,28 @@ def _interval(row: ComparisonRow) -> str:
 
 
 def _verdicts(rows: Sequence[ComparisonRow]) -> Iterator[str]:
-    said: dict[str, list[str]] = {}
+    by_verdict: dict[str, list[str]] = {}
     for outcome in Outcome:
         for row in rows:
             if row.outcome is outcome:
-                said.setdefault(row.verdict, []).append(row.key + remark(row))
-    for verdict, keys in said.items():
+                by_verdict.setdefault(row.verdict, []).append(row.key + (f" ({what})" if (what := remark(row)) else ""))
+    for verdict, keys in by_verdict.items():
         yield from _wrap(f"{verdict}: {', '.join(keys)}", _GAP)
 
 
 def remark(row: ComparisonRow) -> str:
-    """Return what to add to the verdict, in parentheses; an empty string if nothing."""
+    """Return what to add to the verdict in parentheses; an empty string if nothing."""
     if row.reason is not None:
-        return f" ({row.reason})"
+        return row.reason
     if row.outcome is Outcome.UNRESOLVED and row.resolvable is not None:
-        return f" ({row.resolvable:.2g} could be)"
+        return said("could-be", "{size} could be", size=f"{row.resolvable:.2g}")
     if row.outcome in (Outcome.BETTER, Outcome.WORSE) and row.is_within_margin:
-        return f" (by less than {row.margin:g})"
+        return said("by-less-than", "by less than {margin}", margin=f"{row.margin:g}")
     return ""
 
 
 def _slices(comparison: Compared, system: str) -> Iterator[str]:
-    """Yield the slice that lost, or that none is decided to, and all slices for its metric."""
+    """Yield the slice that is decided to have lost, or that none is, and all slices for its metric."""
     if not comparison.slices:
         return
     worst = comparison.worst_slices.get(system)
@@ -156,30 +172,40 @@ def _slices(comparison: Compared, system: str) -> Iterator[str]:
         yield from _table([_label(row) for row in rows], rows)
 
 
-def describe_worst(worst: ComparisonRow | None) -> str:
+def describe_worst(worst: ComparisonRow | None) -> Said:
     """Return in words where a system lost most, of the slices that are decided to have lost."""
     if worst is None:
-        return "no slice is surely worse"
-    return (
-        f"surely worse: {_label(worst, with_field=True)} ({number_of(worst.n, 'query')}): {worst.key} "
-        f"{format_difference(worst.difference)} ({_interval(worst)})"
+        return said("slices-none-worse", "no slice is surely worse")
+    return said(
+        "slice-worse",
+        "surely worse: {field} = {value} ({queries}): {key} {difference} ({low} to {high})",
+        field=worst.field,
+        value=_label(worst),
+        queries=number_of(worst.n, "query"),
+        key=worst.key,
+        difference=format_difference(worst.difference),
+        low=format_difference(worst.low),
+        high=format_difference(worst.high),
     )
 
 
 def _label(row: ComparisonRow, *, with_field: bool = False) -> str:
-    value = "(none)" if row.value is None else one_line(row.value)
+    value = said("no-value", "(none)") if row.value is None else one_line(row.value)
     return f"{row.field} = {value}" if with_field else value
 
 
-def describe_transitions(comparison: Compared, system: str) -> Iterator[str]:
+def describe_transitions(comparison: Compared, system: str) -> Iterator[Said]:
     """Yield how many gold documents are found or missed now but were not before, and why."""
     changes = [t for t in comparison.transitions if t.system == system]
-    for title, parts in (
-        ("found now, missed before", [t for t in changes if t.after == _FOUND != t.before]),
-        ("missed now, found before", [t for t in changes if t.before == _FOUND != t.after]),
+    within = "" if comparison.rank is None else said("transitions-within", " within rank {k}", k=comparison.rank)
+    for name, title, parts in (
+        ("transitions-found", "found now, missed before", [t for t in changes if t.after == FOUND != t.before]),
+        ("transitions-missed", "missed now, found before", [t for t in changes if t.before == FOUND != t.after]),
     ):
-        why = ", ".join(f"{t.count} {t.before if t.after == _FOUND else t.after}" for t in parts)
-        yield f"gold documents {title}: {sum(t.count for t in parts)}{f' ({why})' if why else ''}"
+        causes = ", ".join(f"{t.count} {t.before if t.after == FOUND else t.after}" for t in parts)
+        why = said("transitions-why", " ({causes})", causes=causes) if causes else ""
+        words = f"gold documents {title}{{within}}: {{n}}{{why}}"
+        yield said(name, words, within=within, n=sum(t.count for t in parts), why=why)
 
 
 _MOST_ROWS, _MOST_SLICES, _MOST_QUESTIONS = 40, 5, 10
@@ -236,7 +262,7 @@ def markdown(comparison: Compared) -> Iterator[str]:
     slices = comparison.losing_slices()[:_MOST_SLICES]
     if slices:
         labels = [f"{_code(_label(row, with_field=True))}, {number_of(row.n, 'question')}: {row.key}" for row in slices]
-        title = "**Slices that are surely worse**, each at the metric where it lost most"
+        title = "**Slices that are surely worse**, each at one metric"
         yield from ("", title, "", *_markdown_rows(slices, labels))
     for system in () if comparison.pairs else comparison.systems[:3]:
         yield from _markdown_questions(comparison, system)

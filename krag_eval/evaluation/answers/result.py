@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.errors import UnknownMetricError, refuse
 from krag_eval._utils.formatting import format_interval, format_value, number_of
-from krag_eval._utils.objects import ComparedByFields
+from krag_eval._utils.objects import ComparedByFields, Printed
 from krag_eval._utils.serialization import data_frame, json_text, plain_fields
 from krag_eval._utils.suggestions import key_hint
 from krag_eval.evaluation.answers.references import AnswerSheet
@@ -60,7 +60,7 @@ class AnswerRow:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AnswerResult(ComparedByFields):
+class AnswerResult(Printed, ComparedByFields):
     """The outcome of scoring answers: `result["token_f1"]` is the mean over the answers where it is defined.
 
     Attributes:
@@ -202,7 +202,7 @@ class AnswerResult(ComparedByFields):
         frame = data_frame([row.to_dict() for row in self.per_answer], "result.to_pandas()", columns=names)
         return frame.set_index("index").astype(dict.fromkeys(self.values, "float64"))
 
-    def __repr__(self) -> str:
+    def __str__(self) -> str:
         title = f"AnswerResult of {number_of(self.n_answers, 'answer')}"
         heading = "" if self.confidence is None else f"  {100 * self.confidence:g} % interval"
         rows = table_of_means(self.to_dict(), self.undefined, self.intervals, heading)

@@ -8,6 +8,7 @@ import numpy as np
 
 from krag_eval._utils.arrays import FloatArray
 from krag_eval._utils.formatting import format_difference
+from krag_eval._utils.said import said
 from krag_eval.analysis.comparison import ComparisonRow, Outcome
 from krag_eval.analysis.comparison.systems import Slice
 from krag_eval.analysis.comparison.tables import TONES, changed
@@ -16,7 +17,7 @@ from krag_eval.evaluation.showing import worst_first
 from krag_eval.metrics.aggregation import MeanState
 from krag_eval.report.build import decisive_keys
 from krag_eval.report.records import Report, ReportedSystem
-from krag_eval.tables.model import EMPTY, Cell, Column, Section, Table, count_cell, door, heat_cell, text_cell
+from krag_eval.tables.model import EMPTY, Cell, Column, Section, Table, column, count_cell, door, heat_cell, text_cell
 
 Verdicts = dict[tuple[str, str, str | None, str | None], ComparisonRow]
 
@@ -41,15 +42,20 @@ def slices_section(report: Report) -> Section:
             ]
     return Section(
         "slices",
-        "By slices",
-        ("Each mean is over the queries of the slice for which it is defined; their number is in the table.",),
+        said("slices-title", "By slices"),
+        (
+            said(
+                "slices-about",
+                "Each mean is over the queries of the slice for which it is defined; their number is in the table.",
+            ),
+        ),
         tuple(tables),
     )
 
 
 def name_of(part: Slice | FunnelSlice) -> Cell:
     """Return the name of a slice, `(none)` for questions without a value."""
-    return Cell(None, "(none)", "quiet") if part.value is None else text_cell(part.value)
+    return Cell(None, said("no-value", "(none)"), "quiet") if part.value is None else text_cell(part.value)
 
 
 def _of_one_system(
@@ -65,7 +71,7 @@ def _of_one_system(
         )
         rows.append((name_of(part), count_cell(len(part.chosen), door(part=(field, part.value))), defined, *values))
     columns = (*_columns(field), *(Column(key, key) for key in keys))
-    return Table(table, f"By {field}", columns, tuple(rows))
+    return Table(table, said("by-field", "By {field}", field=field), columns, tuple(rows))
 
 
 def _of_one_key(
@@ -76,8 +82,9 @@ def _of_one_key(
     for system in systems:
         columns.append(Column(f"value:{system.name}", system.name, group=system.name))
         if system.name in compared:
-            columns.append(Column(f"difference:{system.name}", "diff", group=system.name))
-            columns.append(Column(f"verdict:{system.name}", "verdict", is_number=False, group=system.name))
+            columns.append(column(f"difference:{system.name}", "diff", name="diff", group=system.name))
+            key_ = f"verdict:{system.name}"
+            columns.append(column(key_, "verdict", name="verdict", is_number=False, group=system.name))
     rows = []
     for part in parts:
         states = {system.name: _state(system.detail.values[key], part) for system in systems}
@@ -88,14 +95,14 @@ def _of_one_key(
             if name in compared:
                 row += _compared(verdicts.get((name, key, field, part.value)))
         rows.append(tuple(row))
-    return Table(table, f"{key} by {field}", tuple(columns), tuple(rows))
+    return Table(table, said("key-by-field", "{key} by {field}", key=key, field=field), tuple(columns), tuple(rows))
 
 
 def _compared(row: ComparisonRow | None) -> list[Cell]:
     """Return the difference and a short verdict: the number of queries is in the table."""
     if row is None or not row.n:
         return [EMPTY, EMPTY]
-    words = "not resolved" if row.outcome is Outcome.UNRESOLVED else row.verdict
+    words = said("not-resolved", "not resolved") if row.outcome is Outcome.UNRESOLVED else row.verdict
     at = changed(row, "differs", (row.field, row.value))
     return [Cell(row.difference, format_difference(row.difference), door=at), text_cell(words, TONES[row.outcome])]
 
@@ -103,8 +110,8 @@ def _compared(row: ComparisonRow | None) -> list[Cell]:
 def _columns(field: str) -> list[Column]:
     return [
         Column("slice", field, is_number=False),
-        Column("queries", "queries"),
-        Column("defined", "defined", help="Queries with a value"),
+        column("queries", "queries"),
+        column("defined", "defined", "Queries with a value"),
     ]
 
 

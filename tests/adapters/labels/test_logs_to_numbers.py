@@ -1,4 +1,4 @@
-"""The simulation behind docs/from-a-log.md runs, and says loudly which logs it leaves out."""
+"""The simulation behind benchmarks/guides.md runs, and says loudly which logs it leaves out."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def shop() -> Any:
 
 @pytest.mark.full
 def test_chunks_become_a_report_and_a_page_beside_it(run: Runner, folder: Path) -> None:
-    options = ["--samples", "4", "--e2e-limit", "3", "--k", "1,3", "--output", "report.json"]
+    options = ["--samples", "4", "--e2e-limit", "3", "--k", "1,3", "--out", "report.json"]
     outcome = run("--corpus", "chunks.jsonl", "--llm", "shop:model", *options)
     assert outcome.code == 0, outcome.err
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
@@ -69,26 +69,26 @@ def test_chunks_become_a_report_and_a_page_beside_it(run: Runner, folder: Path) 
 
 
 def test_the_scores_over_all_questions_are_printed_where_tables_go_to_a_file(run: Runner) -> None:
-    outcome = run("--evalset", "set.jsonl", "--skip-e2e", "--k", "1,3", "--output", "report.md")
+    outcome = run("--evalset", "set.jsonl", "--skip-e2e", "--k", "1,3", "--out", "report.md")
     told = " ".join(outcome.out.split())
     assert "Retrieval, over all 4 questions: mrr@3 1.0000, recall@3 1.0000, ndcg@3 1.0000" in told
 
 
 @pytest.mark.full  # a whole bench twice
 def test_the_questions_that_were_made_are_a_set_to_ask_again(run: Runner, folder: Path) -> None:
-    options = ["--corpus", "chunks.jsonl", "--llm", "shop:model", "--samples", "4", "--output", "report.md"]
+    options = ["--corpus", "chunks.jsonl", "--llm", "shop:model", "--samples", "4", "--out", "report.md"]
     outcome = run(*options)
     assert f"The questions are in {Path('report.journals', 'evalset.jsonl')}" in outcome.out
     n_calls = len(shop().calls)
     made = str(Path("report.journals", "evalset.jsonl"))
-    again = run("--evalset", made, "--skip-e2e", "--output", "again.json")
+    again = run("--evalset", made, "--skip-e2e", "--out", "again.json")
     assert again.code == 0, again.err
     assert len(json.loads((folder / "again.json").read_text())["queries"]) == 4
     assert len(shop().calls) == n_calls
 
 
 def test_what_stands_in_journals_is_named_before_it_is_taken(run: Runner) -> None:
-    options = ["--evalset", "set.jsonl", "--skip-e2e", "--output", "report.md"]
+    options = ["--evalset", "set.jsonl", "--skip-e2e", "--out", "report.md"]
     assert "Resuming from" not in run(*options).err
     assert "Resuming from report.journals" in run(*options, "--force").err
 
@@ -97,14 +97,14 @@ def test_a_page_without_its_package_is_refused_before_anything_is_asked(
     run: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    outcome = run("--evalset", "set.jsonl", "--output", "report.json")
+    outcome = run("--evalset", "set.jsonl", "--out", "report.json")
     assert outcome.code == 2
     assert 'pip install "krag-eval[report]"' in outcome.err
     assert "shop" not in sys.modules
-    assert run("--evalset", "set.jsonl", "--skip-e2e", "--output", "report.md").code == 0
+    assert run("--evalset", "set.jsonl", "--skip-e2e", "--out", "report.md").code == 0
 
 
-@pytest.mark.parametrize(("options", "told"), [(["--output", "r.md"], "rerun the same command"), ([], "are lost")])
+@pytest.mark.parametrize(("options", "told"), [(["--out", "r.md"], "rerun the same command"), ([], "are lost")])
 def test_a_bench_that_is_interrupted_says_whether_it_can_go_on(
     run: Runner, folder: Path, options: list[str], told: str
 ) -> None:
@@ -117,7 +117,7 @@ def test_a_bench_that_is_interrupted_says_whether_it_can_go_on(
 
 @pytest.mark.full  # a whole bench twice
 def test_the_same_command_again_asks_nothing_twice(run: Runner, folder: Path) -> None:
-    arguments = ["--corpus", "chunks.jsonl", "--llm", "shop:model", "--samples", "4", "--output", "report.json"]
+    arguments = ["--corpus", "chunks.jsonl", "--llm", "shop:model", "--samples", "4", "--out", "report.json"]
     assert run(*arguments).code == 0
     first = (folder / "report.json").read_text(encoding="utf-8")
     n_calls, n_asked = len(shop().calls), len(shop().asked)
@@ -150,8 +150,8 @@ def test_a_mode_and_no_answers(run: Runner) -> None:
     [
         ([], "no language model to write them"),
         (["--llm", "shop:model"], "no chunks to generate questions from"),
-        (["--evalset", "set.jsonl", "--output", "report.pdf"], "has the unknown ending '.pdf'"),
-        (["--evalset", "set.jsonl", "--output", "no/report.json"], "its folder does not exist"),
+        (["--evalset", "set.jsonl", "--out", "report.pdf"], "has the unknown ending '.pdf'"),
+        (["--evalset", "set.jsonl", "--out", "no/report.json"], "its folder does not exist"),
         (["--evalset", "set.jsonl", "--llm", "shop:gpt"], "has no 'gpt'"),
         (["--evalset", "set.jsonl", "--eval-mode", "easy"], "`--eval-mode`"),
         (["--evalset", "no.jsonl"], "no.jsonl"),
@@ -173,7 +173,7 @@ def test_a_mistake_is_one_line_and_nothing_is_asked(run: Runner, arguments: list
 
 def test_a_page_that_is_in_the_way_is_not_written_over(run: Runner, folder: Path) -> None:
     (folder / "report.html").write_text("mine")
-    outcome = run("--evalset", "set.jsonl", "--output", "report.json")
+    outcome = run("--evalset", "set.jsonl", "--out", "report.json")
     assert outcome.code == 2
     assert "report.html: already exists" in outcome.err
     assert (folder / "report.html").read_text() == "mine"

@@ -141,7 +141,7 @@ def test_ctrl_c_ends_a_bench_whose_system_hangs(tmp_path: Path) -> None:
     arguments = ["--evalset", "set.jsonl", "--retriever", "hanging:retrieve", "--answer", "hanging:answer"]
     command = [sys.executable, "-c", "from krag_eval.cli import main; main()", "bench", *arguments]
     bench = subprocess.Popen(
-        [*command, "--output", "r.md"],
+        [*command, "--out", "r.md"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
         stderr=subprocess.PIPE,

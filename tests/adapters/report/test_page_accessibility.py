@@ -46,7 +46,7 @@ def test_axe_finds_nothing(browser: Browser, tmp_path: Path, theme: Literal["lig
     try:
         views = [
             write_page(drawn, shop(), pictures=True),
-            *(f"{two}#{part}" for part in (f"q={KOREAN}", "q=q-error", "queries?text=none")),
+            *(f"{two}#{part}" for part in ("details", "queries", f"q={KOREAN}", "q=q-error", "queries?text=none")),
         ]
         for address in [*views, four, four + "#n=1", chunkings.as_uri()]:
             page = context.new_page()

@@ -11,7 +11,7 @@ from krag_eval import evaluate_ids
 from krag_eval.report import build_report
 from krag_eval.tables.model import door
 from krag_eval_report.html import html_page
-from tests.support.browser import settle
+from tests.support.browser import settle, show_controls
 from tests.support.page_cases import ARABIC, CHINESE, KOREAN, RUSSIAN, page_of, shop, write_page
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def seen(page: Page) -> dict[str, object]:
 
 
 def test_a_link_shows_what_the_sender_sees(page: Page, two_runs: str) -> None:
-    page.goto(two_runs)
+    page.goto(two_runs + "#queries")
+    show_controls(page)
     page.select_option("[data-field=type] select", label="scenario")
     page.select_option("#krag-one", label="second")
     page.select_option("#krag-other", label="first")
@@ -68,12 +69,12 @@ def test_a_link_shows_what_the_sender_sees(page: Page, two_runs: str) -> None:
     other = page.context.new_page()
     other.goto("about:blank")
     other.goto(link)
-    assert other.inner_text("#krag-query-id") == f"Query {RUSSIAN}"
+    assert other.inner_text("#krag-query-id") == f"Questions / {RUSSIAN}"
     assert seen(other) == sent | {"open": True}
 
 
 def test_back_and_forward_go_from_door_to_door(page: Page, two_runs: str) -> None:
-    page.goto(two_runs)
+    page.goto(two_runs + "#queries")
     page.evaluate(f"location.hash = {door(cause='never_retrieved', run='first', against='nothing')!r}")
     assert ids(page) == [CHINESE, RUSSIAN]
     page.evaluate(f"location.hash = {door(part=('language', 'ko'))!r}")
@@ -90,7 +91,7 @@ def test_back_and_forward_go_from_door_to_door(page: Page, two_runs: str) -> Non
 
 
 def test_every_door_of_a_page_leads_somewhere(page: Page, two_runs: str) -> None:
-    page.goto(two_runs)
+    page.goto(two_runs + "#queries")
     doors = page.locator("a[href^='#queries?']").evaluate_all("doors => doors.map((door) => door.getAttribute('href'))")
     assert len(doors) > 60
     for address in dict.fromkeys(doors):
@@ -101,7 +102,7 @@ def test_every_door_of_a_page_leads_somewhere(page: Page, two_runs: str) -> None
 
 
 def test_the_count_of_a_cause_is_the_number_of_queries_that_it_leads_to(page: Page, two_runs: str) -> None:
-    page.goto(two_runs)
+    page.goto(two_runs + "#details")
     page.click("nav a[href='#causes']")
     link = page.locator("#table-causes tr", has_text="never_retrieved").locator("a").first
     assert link.inner_text() == "2"
@@ -154,9 +155,9 @@ def test_queries_that_failed_or_came_back_empty_can_be_listed(
         ("#queries?sort=one:no@1", "order one:no@1"),
         ("#queries?k=99", "k = 99"),
         ("#queries?status=odd", "status odd"),
-        ("#queries?q=q-99", "query q-99"),
+        ("#queries?q=q-99", "question q-99"),
         ("#queries?unknown=1", "unknown"),
-        ("#q=%E0%A4%A", "query %E0%A4%A"),
+        ("#q=%E0%A4%A", "question %E0%A4%A"),
     ],
 )
 def test_what_an_address_asks_for_in_vain_is_said(page: Page, two_runs: str, address: str, named: str) -> None:
@@ -172,19 +173,19 @@ def test_ids_of_any_kind_stand_in_an_address(page: Page, tmp_path: Path) -> None
     result = evaluate_ids([["g"]] * 5, [["g"]] * 5, k=1, query_ids=queries)
     address = write_page(tmp_path, build_report({"only": result}))
     for place, query in enumerate(queries[:4]):
-        page.goto(address)
+        page.goto(address + "#queries")
         page.click(f"#krag-row-{place}")
         link = page.url
         page.goto("about:blank")
         page.goto(link)
-        assert page.inner_text("#krag-query-id") == f"Query {query}"
-    page.goto(address)
+        assert page.inner_text("#krag-query-id") == f"Questions / {query}"
+    page.goto(address + "#queries")
     page.click("#krag-row-4")
     assert page.url.endswith("n=5")
 
 
 def test_a_section_that_is_linked_to_is_open(page: Page, two_runs: str) -> None:
-    page.goto(two_runs)
+    page.goto(two_runs + "#details")
     assert page.locator("#table-causes").is_hidden()
     page.click("nav a[href='#causes']")
     assert page.locator("#table-causes").is_visible()
@@ -207,15 +208,15 @@ def test_the_keys_search_move_and_open(page: Page, two_runs: str) -> None:
     page.keyboard.press("k")
     assert page.locator("[aria-selected=true]").get_attribute("data-query") == "1"
     page.keyboard.press("Enter")
-    assert page.inner_text("#krag-query-id") == f"Query {ARABIC}"
+    assert page.inner_text("#krag-query-id") == f"Questions / {ARABIC}"
     page.keyboard.press("n")
-    assert page.inner_text("#krag-query-id") == f"Query {CHINESE}"
+    assert page.inner_text("#krag-query-id") == f"Questions / {CHINESE}"
     page.keyboard.press("n")
-    assert page.inner_text("#krag-query-id") == f"Query {RUSSIAN}"
+    assert page.inner_text("#krag-query-id") == f"Questions / {RUSSIAN}"
     page.keyboard.press("n")
-    assert page.inner_text("#krag-query-id") == "Query q-error"
+    assert page.inner_text("#krag-query-id") == "Questions / q-error"
     page.keyboard.press("n")
-    assert page.inner_text("#krag-query-id") == "Query q-error"  # there is no other one
+    assert page.inner_text("#krag-query-id") == "Questions / q-error"  # there is no other one
     page.keyboard.press("Escape")
     page.keyboard.press("?")
     assert page.locator("#krag-keys-help").is_visible()
@@ -223,45 +224,48 @@ def test_the_keys_search_move_and_open(page: Page, two_runs: str) -> None:
     assert page.locator("#krag-keys-help").is_hidden()
 
 
-def test_from_opening_the_file_to_the_reason_of_the_worst_miss_in_one_click(page: Page, two_runs: str) -> None:
+def test_from_opening_the_file_to_the_reason_of_the_worst_miss_in_two_clicks(page: Page, two_runs: str) -> None:
     page.goto(two_runs)
+    page.click(".tabs a[href='#queries']")
     page.click("#krag-row-0")
-    assert page.inner_text("#krag-query-id") == f"Query {CHINESE}"
-    assert "never_retrieved" in page.inner_text("#krag-query .fates")
+    assert page.inner_text("#krag-query-id") == f"Questions / {CHINESE}"
+    assert "nothing like it was retrieved" in page.inner_text("#krag-query .fates")
 
 
 def test_the_same_walk_by_keyboard_alone(page: Page, two_runs: str) -> None:
     page.goto(two_runs)
     page.keyboard.press("n")
-    assert page.inner_text("#krag-query-id") == f"Query {CHINESE}"
-    assert "never_retrieved" in page.inner_text("#krag-query .fates")
+    assert page.inner_text("#krag-query-id") == f"Questions / {CHINESE}"
+    assert "nothing like it was retrieved" in page.inner_text("#krag-query .fates")
     page.keyboard.press("Escape")
     for _ in range(60):  # with Tab alone, as somebody does who knows no key
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.id") == "krag-list":
             break
     page.keyboard.press("Enter")
-    assert page.inner_text("#krag-query-id") == f"Query {CHINESE}"
+    assert page.inner_text("#krag-query-id") == f"Questions / {CHINESE}"
 
 
 def test_with_several_runs_the_list_shows_each(page: Page, tmp_path: Path) -> None:
     runs = {f"run {i}": evaluate_ids([["a"], ["b"]], [["x"] * (i % 3) + ["a"], ["b"]], k=3) for i in range(4)}
-    page.goto(write_page(tmp_path, build_report(runs)))
-    heads = page.locator("#krag-head .of").all_inner_texts()
-    assert heads == ["run 0", "run 1", "run 2", "run 3", "difference"]
+    page.goto(write_page(tmp_path, build_report(runs)) + "#queries")
+    show_controls(page)
+    names = "heads => heads.map(h => h.dataset.column)"
+    heads = page.locator("#krag-head [role=columnheader]")
+    assert heads.evaluate_all(names) == ["id", "nGold", "marks0", "marks1", "marks2", "marks3"]
+    page.click("#krag-columns summary")
+    page.check("#krag-keys input[value='recall@3']")
+    settle(page)
+    assert page.locator("#krag-head .of").all_inner_texts() == ["run 0", "run 1", "run 2", "run 3", "difference"]
     page.select_option("#krag-one", label="run 2")
     page.select_option("#krag-other", label="run 3")
     settle(page)
-    columns = page.locator("#krag-head [role=columnheader]").evaluate_all("heads => heads.map(h => h.dataset.column)")
-    assert [column.split(":")[0] for column in columns if ":" in column] == [
-        "run0",
-        "run1",
-        "one",
-        "other",
-        "difference",
-    ]
+    of = [column.split(":")[0] for column in heads.evaluate_all(names) if ":" in column]
+    assert of == ["run0", "run1", "one", "other", "difference"]
     page.click("[data-column^='run1:'] button")
     assert "sort=run1" in page.url
+    page.click("[data-column='marks2'] button")
+    assert "sort=-marks2" in page.url
 
 
 @pytest.mark.full

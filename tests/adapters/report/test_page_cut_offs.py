@@ -16,7 +16,8 @@ from krag_eval.evaluation.causes import CAUSES, FOUND
 from krag_eval.metrics import ALL_METRICS, METRICS
 from krag_eval.report import build_report
 from krag_eval_report.html.cut_offs import computed_metrics, cut_off_columns
-from krag_eval_report.html.page import json_in_script, payload
+from krag_eval_report.html.page import payload
+from krag_eval_report.html.texts import json_in_script
 from tests.support.page_cases import from_lists, many, page_of, write_page
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ SCRIPTS = ("data", "dom", "words", "filters", "metrics", "documents", "outcomes"
 WORDS = ("alpha", "beta", "gamma", "delta", "배송", "무료", "退货", "доставка")
 COLUMN = "([key, k]) => { state.k = k; return EVERY.map((query) => printedValue(key, 0, query)); }"
 MEAN = "([key, k, queries]) => { state.k = k; return printed(meanOf(key, 0, queries)); }"
-MICRO = "([name, k, queries]) => printed(microOf(name, k, 0, queries))"
+MICRO = "([name, k, queries]) => printed(microOf(k, 0, queries)[name])"
 
 
 def drawn(seed: int, n: int) -> tuple[list[list[dict[str, Any]]], list[list[dict[str, Any]]]]:
@@ -112,34 +113,42 @@ def test_the_slider_moves_the_list_the_means_and_the_open_query(page: Page, tmp_
     actual = [["a"], ["b"], ["c", "d"]]
     predicted = [["a", "x"], ["x", "y", "b"], ["d", "x", "y", "z"]]
     result = evaluate(actual, predicted, k=[1, 4], metrics=["recall", "mrr"], query_ids=["q0", "q1", "q2"])
-    page.goto(write_page(tmp_path, build_report({"only": result})))
+    page.goto(write_page(tmp_path, build_report({"only": result})) + "#queries")
     assert page.locator("#krag-means-table td").all_inner_texts() == ["0.8333", "0.7778", "0.7500"]
     page.locator("#krag-cut-off").fill("2")
     expected = evaluate(actual, predicted, k=2, metrics=["recall", "mrr"])
     means = [format_value(expected[key]) for key in ("recall@2", "mrr@2", "micro_recall@2")]
     assert page.locator("#krag-means-table td").all_inner_texts() == means
     assert "at k = 2" in page.inner_text("#krag-means-of")
-    assert page.locator("#krag-head .name").all_inner_texts() == ["Id", "Gold", "recall@2", "mrr@2", "Misses"]
-    assert row_of(page, "q1") == ["q1", "1", "0.0000", "0.0000", "ranked_below_k"]
+    assert page.locator("#krag-head .name").all_inner_texts() == [
+        "Id",
+        "Gold",
+        "Ranks",
+        "recall@2",
+        "mrr@2",
+        "Why missed",
+    ]
+    assert row_of(page, "q1") == ["q1", "1", "3", "0.0000", "0.0000", "it was retrieved, but below the cut-off"]
     assert row_of(page, "q0")[-1] == "–"
     page.click("#krag-rows [data-query='1']")
-    assert "found at rank 3, below 2" in page.inner_text("#krag-query .fates")
+    assert "rank 3, below the cut-off 2" in page.inner_text("#krag-query .fates")
     assert page.locator("#krag-query .beyond").all_inner_texts()[0].startswith("3")
+    assert page.inner_text("#krag-query .cut-off-line") == "Cut-off 2: below does not count"
     page.keyboard.press("Escape")
     page.locator("#krag-cut-off").fill("3")
     assert row_of(page, "q1")[-1] == "–"
-    assert row_of(page, "q2")[-1] == "never_retrieved"
+    assert row_of(page, "q2")[-1] == "nothing like it was retrieved"
     page.click("#krag-cut-off-reset")
     assert page.locator("#krag-means-table td").all_inner_texts() == ["0.8333", "0.7778", "0.7500"]
     page.fill("#krag-text", "q1")
     page.wait_for_timeout(250)
     assert page.locator("#krag-means-table td").all_inner_texts() == ["1.0000", "0.3333", "1.0000"]
-    assert "Means over 1 listed query" in page.inner_text("#krag-means-of")
+    assert "Means over 1 listed question" in page.inner_text("#krag-means-of")
 
 
 def test_what_is_changed_right_after_a_query_was_closed_stays(page: Page, tmp_path: Path) -> None:
     result = evaluate([["a"], ["b"]], [["a", "x"], ["x", "b"]], k=2, query_ids=["q0", "q1"])
-    page.goto(write_page(tmp_path, build_report({"only": result})))
+    page.goto(write_page(tmp_path, build_report({"only": result})) + "#queries")
     page.click("#krag-rows [data-query='1']")
     page.evaluate("""() => {
       document.getElementById("krag-close").click();

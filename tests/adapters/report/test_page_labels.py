@@ -37,11 +37,13 @@ def report(**settings: Any) -> Report:
 
 
 def press(page: Page, card: str, button: str) -> None:
+    page.locator(f"#krag-query {card}").first.locator("h4").click()  # the labels are those of the document in use
     page.locator(f"#krag-query {card}").first.get_by_role("button", name=button, exact=True).click()
 
 
 def pressed(page: Page) -> list[str]:
-    return page.locator("#krag-query .labels [aria-pressed=true]").all_inner_texts()
+    words = "buttons => buttons.map((button) => button.lastChild.data)"
+    return page.locator("#krag-query .labels [aria-pressed=true]").evaluate_all(words)
 
 
 def bar(page: Page) -> str:
@@ -96,7 +98,8 @@ def test_where_gold_has_grades_a_label_is_one_of_them(page: Page, command: Runne
     found = [{"id": "c", "text": "gamma"}, {"id": "b", "text": "beta"}]
     run = Run.of("only", [RunRow.from_dict({"query_id": "q", "retrieved": found})])
     page.goto(write_page(tmp_path, build_report(evalset, {"only": run})) + "#n=1")
-    names = page.locator("#krag-query [data-rank='1'] .labels button").all_inner_texts()
+    words = "buttons => buttons.map((button) => button.lastChild.data)"
+    names = page.locator("#krag-query [data-rank='1'] .labels button").evaluate_all(words)
     assert names == ["Grade 0.5", "Grade 3", "This is not gold"]
     press(page, "[data-rank='1']", "Grade 3")
     press(page, "[data-gold='1']", "This is not gold")
@@ -193,5 +196,5 @@ def test_a_pressed_button_is_told_apart_without_colour(page: Page, tmp_path: Pat
     page.emulate_media(color_scheme=theme)
     page.goto(f"{write_page(tmp_path, shop())}#q={KOREAN}")
     press(page, "[data-rank='1']", "This is gold")
-    mark = "getComputedStyle(document.querySelector('#krag-query [aria-pressed=true]'), '::before').content"
+    mark = "getComputedStyle(document.querySelector('#krag-query .labels [aria-pressed=true]'), '::before').content"
     assert "✓" in page.evaluate(mark)

@@ -9,6 +9,7 @@ import pytest
 
 from krag_eval import EvalSet, Run, RunRow
 from krag_eval.report import build_report
+from tests.support.browser import show_controls
 from tests.support.marks import nothing_may_match
 from tests.support.page_cases import (
     ARABIC,
@@ -54,12 +55,13 @@ def lines(card: Locator) -> list[str]:
 
 
 def test_an_opened_query_says_everything_about_it(page: Page, two_runs: str) -> None:
-    page.goto(two_runs)
+    page.goto(two_runs + "#queries")
     page.click(f"#krag-rows >> text={KOREAN}")
     opened = page.locator("#krag-query")
     assert opened.locator(".question").inner_text() == "배송은 얼마나 걸리나요?"
     assert "이틀 걸립니다." in opened.locator(".answer").inner_text()
-    assert opened.locator(".chips li").all_inner_texts() == ["type fact", "language ko"]
+    assert opened.locator(".slices li").all_inner_texts() == ["type fact", "language ko"]
+    assert opened.locator(".lead").inner_text() == "Of 1 gold document, first finds 1 and second finds 1."
     rows = opened.locator(".values tr").all_inner_texts()
     assert [row.split() for row in rows] == [
         ["run", "recall@5"],
@@ -68,13 +70,14 @@ def test_an_opened_query_says_everything_about_it(page: Page, two_runs: str) -> 
         ["difference", "0.0000"],
     ]
     assert lines(card(page, "Gold", 1)) == [
-        "first ✓ found at rank 2 by id (1.000)",
-        "second ✓ found at rank 1 by id (1.000)",
+        "first ✓ rank 2 by id (1.000)",
+        "second ✓ rank 1 by id (1.000)",
     ]
     assert card(page, "first", 2).locator(".id").inner_text() == "ko-1"
     assert "score 0.5" in card(page, "first", 2).inner_text()
     assert lines(card(page, "first", 2)) == ["✓ credited gold 1 by id (1.000)"]
-    assert lines(card(page, "first", 1)) == ["– no match"]
+    assert lines(card(page, "first", 1)) == []
+    assert card(page, "first", 2).locator("h4 mark").inner_text() == "ko-1"  # the id that matched
     assert lines(card(page, "second", 2)) == ["= repeats rank 1 gold 1 by id (1.000)"]
 
 
@@ -150,19 +153,20 @@ def test_a_miss_says_its_cause_and_shows_the_nearest_text(page: Page, tmp_path: 
     gold, near = "the parcel arrives within two working days", "the parcel arrives within seven working days"
     report = from_lists([[gold], ["b"]], [["nothing", near], ["c"]], match_method="text", k=5)
     page.goto(write_page(tmp_path, report) + "#n=1")
-    assert lines(card(page, "Gold", 1)) == ["✕ near_miss a retrieved text is similar, but under the threshold"]
+    assert lines(card(page, "Gold", 1)) == ["✕ a retrieved text is similar, but does not match it"]
     nearest = card(page, "Gold", 1).locator(".nearest")
     assert " ".join(nearest.locator("summary").inner_text().split()) == "Nearest text: rank 2 similarity 0.857"
     assert nearest.locator(".text").inner_text() == near
     assert "seven" not in nearest.locator("mark").all_inner_texts()
     page.goto("about:blank")
     page.goto((tmp_path / "report.html").as_uri() + "#n=2")
-    assert lines(card(page, "Gold", 1)) == ["✕ never_retrieved"]
+    assert lines(card(page, "Gold", 1)) == ["✕ nothing like it was retrieved"]
+    assert card(page, "Gold", 1).locator("[data-cause]").get_attribute("title") == "never_retrieved"
 
 
 def test_a_gold_document_below_the_cut_off_says_where_it_is(page: Page, tmp_path: Path) -> None:
     page.goto(write_page(tmp_path, from_lists([["a"]], [["x", "y", "a"]], k=2)) + "#n=1")
-    assert lines(card(page, "Gold", 1)) == ["✕ ranked_below_k found at rank 3, below 2 by text (1.000)"]
+    assert lines(card(page, "Gold", 1)) == ["✕ rank 3, below the cut-off 2 by text (1.000)"]
 
 
 def test_a_match_of_gold_that_does_not_count_says_why_it_earns_nothing(page: Page, tmp_path: Path) -> None:
@@ -183,13 +187,13 @@ def test_the_address_opens_a_query_and_the_way_back_closes_it(page: Page, two_ru
     page.goto(two_runs + "#queries?sort=place")
     page.click(f"#krag-rows >> text={RUSSIAN}")
     assert page.url.endswith(f"#queries?sort=place&q={RUSSIAN}")
-    page.click("[aria-label='Previous query']")
+    page.click("[aria-label='Previous question']")
     assert page.url.endswith(f"&q={CHINESE}")
     page.go_back()
     page.locator("#krag-query").wait_for(state="hidden")
     assert page.url == two_runs + "#queries?sort=place"
     page.go_forward()
-    assert page.inner_text("#krag-query-id") == f"Query {CHINESE}"
+    assert page.inner_text("#krag-query-id") == f"Questions / {CHINESE}"
     page.click("#krag-close")
     page.locator("#krag-query").wait_for(state="hidden")
     assert page.url == two_runs + "#queries?sort=place"
@@ -201,23 +205,25 @@ def test_the_address_opens_a_query_and_the_way_back_closes_it(page: Page, two_ru
     assert page.evaluate("document.activeElement.id") != "krag-list"
     page.goto(two_runs + "#q=q-none")
     page.reload()
-    assert page.inner_text("#krag-query-id") == "Query q-none"
+    assert page.inner_text("#krag-query-id") == "Questions / q-none"
     page.keyboard.press("Escape")
     page.locator("#krag-query").wait_for(state="hidden")
     assert page.url.endswith("#queries")
     for unknown in ("#q=unknown", "#q=%E0%A4%A", "#n=0", "#n=7", "#n=x"):
         page.goto(two_runs + unknown)
         assert page.locator("#krag-query").is_hidden(), unknown
-        assert page.inner_text("#krag-in-vain").startswith("The address asks for what this report does not have: query")
+        assert page.inner_text("#krag-in-vain").startswith(
+            "The address asks for what this report does not have: question"
+        )
 
 
 def test_from_a_query_that_the_filters_leave_out_no_key_leads_elsewhere(page: Page, two_runs: str) -> None:
-    page.goto(two_runs)
+    page.goto(two_runs + "#queries")
     page.fill("#krag-text", "q-none")
     page.locator("#krag-count", has_text="1 of").wait_for()
     page.evaluate(f"location.hash = '#queries?text=q-none&q={RUSSIAN}'")
     page.locator("#krag-query").wait_for()
-    assert page.inner_text("#krag-query .bar .quiet") == "not in the list"
+    assert page.inner_text("#krag-query .bar .place") == "not in the list"
     for key in ("ArrowRight", "ArrowLeft", "j", "k"):
         page.keyboard.press(key)
         assert page.url.endswith(f"q={RUSSIAN}")
@@ -227,13 +233,14 @@ def test_of_several_systems_any_two_stand_side_by_side(page: Page, tmp_path: Pat
     rankings = {"a": ["ru-1"], "b": ["ru-3"], "c": ["ru-3", "ru-1"]}
     evalset = EvalSet([{"id": "q", "gold": [{"id": "ru-1", "text": TEXTS["ru-1"]}]}])
     report = build_report(evalset, {name: run_of(name, {"q": ids}) for name, ids in rankings.items()}, k=5)
-    page.goto(write_page(tmp_path, report))
+    page.goto(write_page(tmp_path, report) + "#queries")
+    show_controls(page)
     page.select_option("#krag-one", label="b")
     page.select_option("#krag-other", label="c")
     page.wait_for_timeout(200)
     page.click("#krag-rows [role=row]")
     heads = page.locator("#krag-query .column > h3").all_inner_texts()
-    assert [head.split() for head in heads] == [["Gold", "1"], ["b", "1"], ["c", "2"]]
+    assert [head.split()[:2] for head in heads] == [["Gold", "1"], ["b", "1"], ["c", "2"]]
     assert column(page, "c").locator(".moved").all_inner_texts() == ["= stays", "✦ new"]
 
 
@@ -258,7 +265,7 @@ def test_metadata_of_documents_and_questions_can_be_seen_and_searched(page: Page
     assert lines[3] == "long\n" + "x" * (300 - len("long: ")) + "…"
     assert "secret-word-9" not in page.content()
     assert card(page, "only", 2).locator(".about").count() == 0
-    assert page.locator("#krag-query .about-query .about summary").inner_text() == "source: 보고서.pdf; owner: Ann"
+    assert page.locator("#krag-query > .about summary").inner_text() == "source: 보고서.pdf; owner: Ann"
     for text, n in (("faq.md", 1), ("ann 보고서", 1), ("bob", 0)):
         page.goto(address + f"#queries?text={text}")
         page.wait_for_timeout(200)
@@ -296,7 +303,7 @@ def test_words_of_the_question_are_marked_apart(page: Page, tmp_path: Path) -> N
     assert text.locator("mark .of-question").all_inner_texts() == ["Returns"]
     assert text.locator(".of-question").all_inner_texts() == ["Returns", "shipping"]
     assert text.inner_text() == retrieved
-    assert "underlined: words of the question" in page.inner_text(".words-legend")
+    assert "dotted words of the question" in page.inner_text(".words-legend")
 
 
 def test_a_move_is_good_or_bad_only_of_what_is_relevant(page: Page, two_runs: str) -> None:
@@ -311,12 +318,13 @@ def test_which_two_runs_are_compared_is_chosen_without_closing(page: Page, tmp_p
     runs = {name: run_of(name, {"q": ids}) for name, ids in rankings.items()}
     page.goto(write_page(tmp_path, build_report(evalset, runs, k=5)) + "#q=q")
     assert page.locator(".values tbody th").all_inner_texts() == ["a", "b", "c", "difference"]
-    page.locator(".pair select").nth(1).select_option(label="c")
+    assert page.locator("#krag-query .column h3 bdi").all_inner_texts() == ["Gold", "a", "c"]  # the best of the others
+    page.locator(".pair select").nth(1).select_option(label="b")
     assert page.locator("#krag-query").is_visible()
-    assert page.locator("#krag-query .column h3 bdi").all_inner_texts() == ["Gold", "a", "c"]
-    assert "against=c" in page.url
-    assert page.input_value("#krag-other") == "2"
-    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Against"
+    assert page.locator("#krag-query .column h3 bdi").all_inner_texts() == ["Gold", "a", "b"]
+    assert "against=b" in page.url
+    assert page.input_value("#krag-other") == "1"
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "against"
     page.locator(".pair select").nth(1).select_option(label="nothing")
     assert page.locator("#krag-query .column h3 bdi").all_inner_texts() == ["Gold", "a"]
 
@@ -326,7 +334,7 @@ def test_a_query_can_be_copied_as_text(page: Page, two_runs: str) -> None:
     page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
     page.click("text=Copy as text")
     text = page.evaluate("window.copied")
-    assert text.startswith(f"Query {KOREAN}\nQuestion: 배송은 얼마나 걸리나요?\nExpected answer: 이틀 걸립니다.")
+    assert text.startswith(f"Question {KOREAN}\nQuestion: 배송은 얼마나 걸리나요?\nExpected answer: 이틀 걸립니다.")
     assert "Gold 1 [ko-1] (first: found at rank 2; second: found at rank 1)" in text
     assert "2. [ko-1] (relevant) 배송이 보통 이틀 걸립니다." in text
     page.evaluate("() => { navigator.clipboard.writeText = async () => { throw new Error('no'); }; }")
@@ -370,7 +378,9 @@ def test_where_a_stage_lost_a_gold_document_is_said(page: Page, tmp_path: Path) 
     page.goto(
         write_page(tmp_path, build_report(EvalSet([{"id": "q", "gold": [{"id": "a"}]}]), {"only": run}, k=5)) + "#q=q"
     )
-    assert "lost in rerank" in page.inner_text("#krag-query .fates")
+    steps = page.locator("#krag-query .steps li")
+    assert [" ".join(step.split()) for step in steps.all_inner_texts()] == ["✓ search", "✕ rerank"]
+    assert page.inner_text("#krag-query .stages p") == "Lost in rerank."
 
 
 def test_a_forbidden_document_is_shown_as_such_and_above_the_verdict(page: Page, tmp_path: Path) -> None:
@@ -384,8 +394,9 @@ def test_a_forbidden_document_is_shown_as_such_and_above_the_verdict(page: Page,
     report = build_report(EvalSet(rows), {"run": Run.of("run", found)})
     page.goto(write_page(tmp_path, report) + "#q=1")
     assert lines(card(page, "run", 1)) == ["✓ credited gold 1 by id (1.000)"]
-    assert lines(card(page, "run", 2)) == [f"✕ forbidden {reason}", "– no match"]
+    assert lines(card(page, "run", 2)) == [f"✕ forbidden {reason}"]
     page.keyboard.press("Escape")
+    page.click(".tabs a[href='#overview']")
     top = "(name) => document.querySelector(name).getBoundingClientRect().top"
     assert page.evaluate(top, ".alarms") < page.evaluate(top, ".verdict")
     assert (

@@ -2,52 +2,29 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote, urlencode
 
 import html5lib
 import pytest
 
-from krag_eval_report.html.page import json_in_script, policy, printable
-from tests.support.browser import watched_page
+from krag_eval import read_evalset
+from krag_eval_report.html import html_page
+from krag_eval_report.html.page import policy
+from krag_eval_report.html.texts import json_in_script, printable
+from tests.support.browser import show_controls, watched_page
+from tests.support.hostile_names import ATTACKS, RUN
 from tests.support.page_cases import hostile, page_of, shop, write_page
 
 pytestmark = pytest.mark.full  # attack strings in every field of whole reports
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-RUN = "window.attacked = true; alert(1)"
-ATTACKS = {
-    "script": f"<script>{RUN}</script>",
-    "end of script": f"</script><script>{RUN}</script>",
-    "end of script in capitals": f"</SCRIPT ><script>{RUN}</script>",
-    "comment": "<!--<script>",
-    "end of comment": "--><b>x</b><!--",
-    "end of style": f"</style></title></textarea></noscript><script>{RUN}</script>",
-    "image": f"<img src=x onerror='{RUN}'>",
-    "vector": f"<svg/onload='{RUN}'>",
-    "attribute": f"\" autofocus onfocus='{RUN}' x='",
-    "single quotes": f"' onmouseover='{RUN}' '",
-    "address": f"javascript:{RUN}",
-    "template": "{{ 7 * 7 }}{% raw %}{{ config }}",
-    "template of a script": "${" + RUN + "}`",
-    "NUL": "a\x00b</script\x00>",
-    "control characters": "a\x01\x1b[31m\x7f\x9f\ufffe\r\n",
-    "surrogates": "\ud800<b>\udfff",
-    "separators of lines": "a\u2028b\u2029c",
-    "directions": "\u202eevil\u2066\u202d\u200f",
-    "entities": "&lt;script&gt;&#x3c;b&#x3e;&amp;",
-    "CDATA": "<![CDATA[<b>]]>",
-    "prototype": "__proto__",
-    "constructor": "constructor",
-    "frame": "<iframe srcdoc='<script>parent.attacked = true</script>'></iframe>",
-    "refresh": "<meta http-equiv=refresh content='0;url=https://example.com/'><base href='https://example.com/'>",
-    "form": "<form action='https://example.com/'><input autofocus></form>",
-    "backslash": "\\u003c/script\\u003e\\",
-}
 
 
 def elements(page: str) -> list[tuple[str, tuple[str, ...]]]:
@@ -76,8 +53,9 @@ def test_no_attack_runs_in_a_browser_and_each_is_shown_as_it_is(browser: Browser
     with watched_page(browser) as (page, watch):
         dialogs: list[str] = []
         page.on("dialog", lambda dialog: dialogs.append(dialog.message))
-        page.goto(address)
+        page.goto(f"{address}#queries")
         assert page.locator("#krag-rows [role=row]").count() == 3
+        show_controls(page)
         page.select_option("#krag-order", "place")
         page.wait_for_timeout(200)
         for query in (1, 3):
@@ -96,6 +74,72 @@ def test_no_attack_runs_in_a_browser_and_each_is_shown_as_it_is(browser: Browser
         assert page.evaluate("Object.prototype.toString.call({}.polluted)") == "[object Undefined]"
         assert dialogs == []
     assert [url.partition("#")[0] for url in watch.requests] == [address]
+
+
+def test_no_attack_runs_in_search_chips_rows_and_downloads(browser: Browser, tmp_path: Path) -> None:
+    """Each string as what somebody searches for, as what an address asks for, and as what is written into a file."""
+    attacks = "".join(ATTACKS.values())
+    evil = f"system a {attacks}"
+    path = tmp_path / "report.html"
+    path.write_text(html_page(hostile(lambda what: f"{what} {attacks}")), "utf-8", errors="backslashreplace")
+    address = path.as_uri()
+    with watched_page(browser) as (page, watch):
+        dialogs: list[str] = []
+        page.on("dialog", lambda dialog: dialogs.append(dialog.message))
+        asked = {
+            "text": "onerror",
+            "found": evil,
+            "in": evil,
+            f"slice.type {attacks}": f"type {attacks}",
+            "cause": "any",
+        }
+        page.goto(f"{address}#queries?{urlencode(asked, errors='replace')}")
+        for attack in ATTACKS.values():
+            page.fill("#krag-text", attack)
+            page.wait_for_timeout(150)
+            encoded = urlencode(dict.fromkeys(("text", *WRITTEN), attack), quote_via=quote, errors="replace")
+            page.evaluate("(address) => { location.hash = address; }", f"#queries?{encoded}")
+            page.wait_for_timeout(30)
+            assert page.locator("#krag-in-vain").is_visible()
+        page.evaluate("location.hash = '#queries?sort=place'")
+        page.wait_for_timeout(300)
+        assert page.locator("#krag-rows [role=row]").count() == 3
+        page.locator(".toggle").first.click()
+        assert "gold text 0 <script>" in page.locator(".row-open").evaluate("e => e.textContent")
+        page.click("#krag-filters-toggle")
+        page.click(".runs summary >> nth=0")
+        page.locator("#krag-found input").first.check()
+        page.wait_for_timeout(300)
+        assert evil[:20] in page.inner_text("#krag-chips .used")
+        page.click("[data-chip=all]")
+        for button, name in (("save-set", "questions.jsonl"), ("save-table", "questions.csv")):
+            with page.expect_download() as waiting:
+                page.click(f"#krag-{button}")
+            waiting.value.save_as(tmp_path / name)
+        assert page.evaluate("typeof window.attacked") == "undefined"
+        assert dialogs == []
+    assert [url.partition("#")[0] for url in watch.requests if not url.startswith("blob:")] == [address]
+    read = read_evalset(tmp_path / "questions.jsonl")
+    assert (read[0].gold[0].text or "").startswith("gold text 0 <script>")
+    cells = csv.reader(io.StringIO((tmp_path / "questions.csv").read_text("utf-8-sig"), newline=""))
+    assert not [cell for line in cells for cell in line if cell.lstrip().startswith(("=", "+", "-", "@"))]
+
+
+WRITTEN = (
+    "found",
+    "missed",
+    "in",
+    "run",
+    "against",
+    "label",
+    "status",
+    "cause",
+    "change",
+    "sort",
+    "k",
+    "columns",
+    "slice.type",
+)
 
 
 def test_the_policy_forbids_everything_but_this_script_and_this_style(browser: Browser, tmp_path: Path) -> None:

@@ -279,7 +279,7 @@ def test_no_display_is_needed_and_no_window_system_is_loaded(tmp_path: Path) -> 
     assert (finished.returncode, finished.stderr) == (0, "")
     assert finished.stdout.splitlines() == [
         "['hits.svg', 'hits.png', 'causes.svg', 'causes.png']",
-        "matplotlib.figure False",
+        "krag_eval_report.plots.picture False",
     ]
 
 

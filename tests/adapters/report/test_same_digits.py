@@ -10,7 +10,7 @@ from krag_eval._utils.formatting import format_difference, format_interval, form
 from krag_eval.analysis.comparison.tables import comparison_html
 from krag_eval.evaluation.showing import result_html
 from krag_eval.tables.model import Table
-from krag_eval_report.html.page import printable
+from krag_eval_report.html.texts import printable
 from tests.support import table_cases as cases
 from tests.support.page_cases import page_of
 from tests.support.report_reading import (

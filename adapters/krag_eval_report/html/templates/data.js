@@ -7,8 +7,26 @@ const NONE = -1;
 let readDetails = null;
 
 function details() {
-  readDetails ??= read("details");
+  readDetails ??= { ...read("details"), systems: overview.systems.map(() => null) };
   return readDetails;
+}
+
+// What one system retrieved; each is read when it is first asked for, because reading all at once would be felt.
+function ofSystem(system) {
+  const { systems } = details();
+  systems[system] ??= read(`system-${system}`);
+  return systems[system];
+}
+
+// Read all of it while nothing else is to be done, so that no key waits for it.
+function readAhead() {
+  if (globalThis.requestIdleCallback === undefined) return;
+  const unread = [details, ...overview.systems.map((_, system) => () => ofSystem(system))];
+  const go = () => {
+    unread.shift()();
+    if (unread.length) requestIdleCallback(go);
+  };
+  requestIdleCallback(go);
 }
 
 // Texts lie in blocks; blocks[i] is the number of the first text of block i.
@@ -88,7 +106,8 @@ function causesOf(system, query) {
   return names;
 }
 
-const inWords = (name) => name.replaceAll("_", " ");
+// A cause in plain words.
+const causeText = (key) => told(overview.causes.find((cause) => cause.key === key).text);
 
 // The slices that a query is in, as [field, value] pairs.
 function slicesOf(query) {
@@ -116,7 +135,7 @@ function lowerBound(numbers, wanted) {
 
 // The matches of the rank at this place in the columns of a system.
 function matchesAt(system, place) {
-  const { at, gold, method, similarity } = details().systems[system].matches;
+  const { at, gold, method, similarity } = ofSystem(system).matches;
   const found = [];
   for (let i = lowerBound(at, place); i < at.length && at[i] === place; i += 1) {
     found.push({

@@ -5,11 +5,11 @@ const SHORT = 2000;
 const PIECE = 20_000;
 
 function textBlock(text, known, shared = null) {
-  if (text === null) return make("p", { class: "quiet" }, "No text.");
+  if (text === null) return make("p", { class: "quiet" }, say("no-text"));
   if (text.length <= SHORT) return prose("div", { class: "text" }, painted(text, 0, known, shared));
   const start = painted(text.slice(0, wholeCharacters(text, SHORT)), 0, known, shared);
   const block = prose("div", { class: "text" }, start, make("span", { class: "quiet" }, " \u2026"));
-  const more = button(`Show all ${counted(text.length)} characters`, () => {
+  const more = button(say("show-all-characters", { n: text.length }), () => {
     more.remove();
     showAll(block, text, known, shared);
   }, { class: "more" });

@@ -36,8 +36,24 @@ function options(select, pairs) {
   select.replaceChildren(...pairs.map(([value, label]) => make("option", { value }, label)));
 }
 
-const counted = (n) => n.toLocaleString("en");
 const plural = (n, one, many) => `${counted(n)} ${n === 1 ? one : many}`;
+
+// What is kept from page to page. A file may have no storage: then a choice lasts as long as the page.
+function kept(name) {
+  try {
+    return localStorage.getItem(`krag-eval-${name}`);
+  } catch {
+    return null;
+  }
+}
+
+function keep(name, value) {
+  try {
+    localStorage.setItem(`krag-eval-${name}`, value);
+  } catch {
+    // the choice lasts as long as the page
+  }
+}
 
 // Whether a text is in the clipboard now.
 async function copyText(text) {

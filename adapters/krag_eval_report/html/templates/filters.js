@@ -1,18 +1,41 @@
 // Which queries the list shows, and in which order.
 
+// The values that columns show at first; of many runs the marks say it, and a column of values for each would hide them.
+const FEW = 2;
+const shownAtFirst = overview.systems.length > FEW ? [] : overview.shown;
+
+// The run that others are compared with at first is the first one; the one that stands beside it is the best of the others.
+function bestOfOthers() {
+  const { key, lower, systems } = metrics.get(overview.shown[0]) ?? { key: null };
+  if (key === null || overview.systems.length <= FEW) return 1;
+  const mean = ({ of, values }) => {
+    const known = of.map((number) => values[number]).filter((value) => value !== null);
+    return known.length ? known.reduce((total, value) => total + value, 0) / known.length : lower ? Infinity : -Infinity;
+  };
+  const means = systems.map(mean);
+  const others = means.slice(1);
+  return 1 + others.indexOf((lower ? Math.min : Math.max)(...others));
+}
+
+const OTHER_AT_FIRST = overview.systems.length > 1 ? bestOfOthers() : null;
+
 const state = {
   text: "",
   slices: new Map(), // field -> place among its values
   cause: "",
-  status: "", // "failed", "empty", "no_gold" or "no_gold_empty"
+  status: "", // "failed", "empty", "no_gold", "no_gold_empty" or "leak"
+  in: null, // the run that cause and status are about; null for any
+  found: [], // runs that found a gold document
+  missed: [], // runs that missed it
+  label: "", // "any", "none", "gold", "not_gold" or "note"
   metric: overview.shown[0] ?? overview.metrics[0]?.key ?? null,
-  of: "one", // "one", "other" or "difference"
+  of: "one", // "one", "other", "difference" or "any"
   least: null,
   most: null,
   change: "",
   one: 0,
-  other: overview.systems.length > 1 ? 1 : null,
-  keys: overview.shown,
+  other: OTHER_AT_FIRST,
+  keys: shownAtFirst,
   k: null, // the cut-off that the reader chose
   sort: { column: "worst", isDescending: false },
 };
@@ -23,14 +46,24 @@ const PLACE = "place";
 const ANY_MISS = "any";
 const NO_MISS = "none";
 const ANY_FOUND = "found";
+const ANY_CHANGE = "any"; // any two runs differ
 const EVERY = Array.from({ length: overview.n }, (_, query) => query);
 
 const EACH_SYSTEM = Array.from(overview.systems.keys());
 const shownSystems = () => (state.other === null ? [state.one] : [state.one, state.other]);
 
+// The runs that a filter looks at: the one that was chosen for it, else the one that is shown alone, else all.
+const lookedAt = () => (state.in !== null ? [state.in] : state.other === null ? [state.one] : EACH_SYSTEM);
+
 function chosenQueries() {
-  const tests = [...sliceTests(), ...statusTests(), ...causeTests(), ...rangeTests(), ...changeTests(), ...textTests()];
-  return EVERY.filter((query) => tests.every((test) => test(query))).sort(order());
+  const { tests } = filtersInUse();
+  const chosen = EVERY.filter((query) => (hits === null || hits.of[query]) && tests.every((test) => test(query)));
+  return chosen.sort(order());
+}
+
+// The tests of all filters but the search.
+function filtersInUse() {
+  return { tests: [...sliceTests(), ...statusTests(), ...causeTests(), ...foundTests(), ...labelTests(), ...rangeTests(), ...changeTests()] };
 }
 
 function sliceTests() {
@@ -40,48 +73,60 @@ function sliceTests() {
   });
 }
 
-// Whether a query has no gold document, or in a shown system a retriever that failed or found nothing.
-function statusTests() {
-  const tests = {
-    no_gold: (query) => !overview.nGold[query],
-    failed: (query) => shownSystems().some((system) => failed[system].has(query)),
-    no_gold_empty: (query) => !overview.nGold[query] && tests.empty(query),
-    empty: (query) => shownSystems().some((system) => isEmpty(system, query) && !failed[system].has(query)),
-  };
-  return state.status ? [tests[state.status]] : [];
-}
+// Whether a query has no gold document, or in a run a retriever that failed or found nothing, or a forbidden document.
+const STATUS = {
+  no_gold: (query) => !overview.nGold[query],
+  failed: (query) => lookedAt().some((system) => failed[system].has(query)),
+  no_gold_empty: (query) => !overview.nGold[query] && STATUS.empty(query),
+  empty: (query) => lookedAt().some((system) => isEmpty(system, query) && !failed[system].has(query)),
+  leak: (query) => lookedAt().some((system) => leaking[system].has(query)),
+};
+const statusTests = () => (state.status ? [STATUS[state.status]] : []);
+
+const leaking = overview.leaking.map((queries) => new Set(queries)); // of each run, where it retrieved what is forbidden
 
 function isEmpty(system, query) {
-  const { start } = details().systems[system].ranks;
+  if (judged !== null) return judged.systems[system].retrieved[query] === 0;
+  const { start } = ofSystem(system).ranks;
   return start[query] === start[query + 1];
 }
 
 function causeTests() {
   if (!state.cause) return [];
-  if (state.cause === ANY_FOUND) return [(query) => shownSystems().some((system) => missedAt(system, query) & (1 << FOUND))];
+  if (state.cause === ANY_FOUND) return [(query) => lookedAt().some((system) => missedAt(system, query) & (1 << FOUND))];
   const has = (query) =>
-    shownSystems().some((system) => {
+    lookedAt().some((system) => {
       const causes = causesOf(system, query);
       return state.cause === ANY_MISS || state.cause === NO_MISS ? causes.length > 0 : causes.includes(state.cause);
     });
   return [state.cause === NO_MISS ? (query) => !has(query) : has];
 }
 
+const foundTests = () => (state.found.length || state.missed.length ? [(query) => isFoundAndMissed(query, state.found, state.missed)] : []);
+
+// Labels of documents, and notes, that a query has.
+function labelTests() {
+  if (!state.label) return [];
+  const having = new Set();
+  for (const row of labels.values()) {
+    const kind = row.document === undefined ? "note" : Number(row.label) > 0 ? "gold" : "not_gold";
+    if (["any", "none", kind].includes(state.label)) having.add(String(row.query_id));
+  }
+  return [(query) => having.has(String(idOf(query))) === (state.label !== "none")];
+}
+
 function rangeTests() {
   const { least, most, metric } = state;
   if (metric === null || (least === null && most === null)) return [];
-  const value = reader(metric, state.of);
-  return [
-    (query) => {
-      const found = value(query);
-      return found !== null && (least === null || found >= least) && (most === null || found <= most);
-    },
-  ];
+  const values = state.of === "any" ? EACH_SYSTEM.map((system) => reader(metric, `run${system}`)) : [reader(metric, state.of)];
+  const isWithin = (found) => found !== null && (least === null || found >= least) && (most === null || found <= most);
+  return [(query) => values.some((value) => isWithin(value(query)))];
 }
 
 function changeTests() {
   const { change, metric, one, other } = state;
   if (!change || other === null || metric === null) return [];
+  if (change === ANY_CHANGE) return [(query) => new Set(EACH_SYSTEM.map((system) => valueOf(metric, system, query))).size > 1];
   const tests = { differs: (d) => d !== 0, same: (d) => d === 0, better: (d) => d > 0, worse: (d) => d < 0 };
   return [
     (query) => {
@@ -89,51 +134,6 @@ function changeTests() {
       return difference !== null && tests[change](difference);
     },
   ];
-}
-
-// Of what a search looks through, as the words are compared; made when it is first needed.
-let searched = null;
-
-function searchedTexts() {
-  searched ??= {
-    questions: (overview.questions?.values ?? []).map(searchable),
-    about: (overview.about?.values ?? []).map(searchable),
-    texts: Array.from(allTexts(), searchable),
-    ids: details().ids.map(searchable),
-    metadata: details().metadata.map(searchable),
-  };
-  return searched;
-}
-
-// Words in any order, wherever they are; "in quotes" they stay together.
-const wordsOf = (text) => Array.from(text.matchAll(/"([^"]+)"|(\S+)/g), ([, phrase, word]) => searchable(phrase ?? word));
-
-function textTests() {
-  return wordsOf(state.text.trim()).map(wordTest);
-}
-
-// Whether a query has this in its id, question, metadata or slices, or a gold document, or one that a shown system
-// retrieved, in its text, id or metadata.
-function wordTest(wanted) {
-  const { questions, about, texts, ids, metadata } = searchedTexts();
-  const having = (values) => Uint8Array.from(values, (text) => text.includes(wanted));
-  const [inQuestion, inAbout, inText, inId, inMetadata] = [questions, about, texts, ids, metadata].map(having);
-  const inSlice = new Set(
-    overview.slices.flatMap(({ values }) => values.filter(({ value }) => value !== null && searchable(value).includes(wanted)).flatMap(({ members }) => members)),
-  );
-  const { id, text, metadata: known } = details().documents;
-  const inDocument = Uint8Array.from(id, (number, i) => inId[number] || inText[text[i]] || inMetadata[known[i]]);
-  const sides = [details().gold, ...shownSystems().map((system) => details().systems[system].ranks)];
-  const isInSide = ({ start, document }, query) => {
-    for (let i = start[query]; i < start[query + 1]; i += 1) if (inDocument[document[i]]) return true;
-    return false;
-  };
-  return (query) =>
-    searchable(idOf(query)).includes(wanted) ||
-    (overview.questions !== null && inQuestion[overview.questions.of[query]]) ||
-    (overview.about !== null && inAbout[overview.about.of[query]]) ||
-    inSlice.has(query) ||
-    sides.some((side) => isInSide(side, query));
 }
 
 // The values of a metric by query: of one shown system, the other, any, or what the other has more.
@@ -182,20 +182,26 @@ function sortKey(column) {
       return overview.ids === null ? (query) => query : idOf;
     case "question":
       return questionOf;
+    case "slice":
+      return (query) => valueOfSlice(overview.slices[0], query);
     case "nGold":
       return (query) => overview.nGold[query];
     case "causes":
-      return (query) => shownSystems().map((system) => causesOf(system, query).length).reduce((a, b) => a + b);
+      return (query) => lookedAt().map((system) => causesOf(system, query).length).reduce((a, b) => a + b);
     default: {
+      if (MARKS.test(column)) return orderOfMarks(Number(column.slice(5)));
       const [which, metric] = column.split(/:(.*)/s);
       return reader(metric, which);
     }
   }
 }
 
+const MARKS = /^marks\d+$/;
+
 function isSortable(column) {
+  if (MARKS.test(column)) return Number(column.slice(5)) < overview.systems.length;
   const [which, metric] = column.split(/:(.*)/s);
-  if (metric === undefined) return [WORST, PLACE, "id", "nGold", "causes"].includes(which) || (which === "question" && overview.questions !== null);
+  if (metric === undefined) return [WORST, PLACE, "id", "nGold", "causes"].includes(which) || (which === "question" && overview.questions !== null) || (which === "slice" && overview.slices.length > 0);
   const known = ["one", ...(state.other === null ? [] : ["other", "difference"]), ...overview.systems.map((_, i) => `run${i}`)];
   return metrics.has(metric) && known.includes(which);
 }

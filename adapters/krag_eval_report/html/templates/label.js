@@ -3,7 +3,7 @@
 const { url } = JSON.parse(document.getElementById("krag-data-label").textContent);
 const asked = new URLSearchParams(location.search);
 const who = asked.get("who") ?? "";
-const LABEL_KEYS = [["0", "not relevant"], ["1", "relevant"], ["2", "answers it fully"], ["u", "undo"], ["n", "skip"]];
+const LABEL_KEYS = ["0", "1", "2", "u", "n"];
 const PAUSE = 120;
 const FASTEST = 1; // nobody reads faster: it is a script
 const seconds = [];
@@ -23,7 +23,7 @@ async function press(key) {
     show();
     byId("fault").textContent = "";
   } catch (error) {
-    byId("fault").textContent = `Not written: ${error.message}. What was written before is safe. Press the key again, or start krag-eval view again.`;
+    byId("fault").textContent = say("queue-fault", { why: error.message });
   }
   isBusy = false;
 }
@@ -35,20 +35,26 @@ function note(key) {
   since = now;
 }
 
+// How many labels an hour; null where that is not known yet.
 function pace() {
   const middle = [...seconds].sort((a, b) => a - b)[Math.floor(seconds.length / 2)];
-  if (seconds.length < 5 || middle < FASTEST) return "";
-  return `, about ${counted(Math.round(360 / middle) * 10)} an hour`;
+  return seconds.length < 5 || middle < FASTEST ? null : Math.round(360 / middle) * 10;
+}
+
+function progress() {
+  const args = { n: Math.min(state.done + 1, state.total), of: state.total };
+  const anHour = pace();
+  return anHour === null ? say("queue-progress", args) : say("queue-progress-pace", { ...args, pace: anHour });
 }
 
 function show() {
   const pair = byId("pair");
   const isOver = state.place === null;
-  byId("progress").textContent = `${counted(Math.min(state.done + 1, state.total))} of ${counted(state.total)}${pace()}`;
+  byId("progress").textContent = progress();
   byId("file").textContent = state.file;
-  if (isOver) pair.replaceChildren(make("h2", {}, `${counted(state.done)} of ${counted(state.total)} labelled. Nothing is left.`), ...state.people.map((line) => make("p", {}, isolated(line))), state.disputed ? make("p", {}, make("a", { href: `?${new URLSearchParams({ who, again: "" })}` }, "Ask me again where we disagree")) : "");
+  if (isOver) pair.replaceChildren(make("h2", {}, say("queue-over", { n: state.done, of: state.total })), ...state.people.map((line) => make("p", {}, isolated(line))), state.disputed ? make("p", {}, make("a", { href: `?${new URLSearchParams({ who, again: "" })}` }, say("queue-again"))) : "");
   else {
-    const text = state.text === null ? make("p", { class: "quiet" }, "No text: label by the id.") : prose("div", { class: "passage", tabindex: "0" }, state.text);
+    const text = state.text === null ? make("p", { class: "quiet" }, say("queue-no-text")) : prose("div", { class: "passage", tabindex: "0" }, state.text);
     const id = state.id === null ? null : make("p", { class: "id quiet" }, isolated(state.id));
     pair.replaceChildren(...[prose("h2", {}, state.question), text, id].filter((part) => part !== null));
   }
@@ -58,8 +64,8 @@ function show() {
   byId("number").classList.toggle("reached", Boolean(state.number?.reached));
 }
 
-byId("keys").append(...LABEL_KEYS.map(([key, label]) => {
-  const made = button(label, () => press(key), { "data-key": key });
+byId("keys").append(...LABEL_KEYS.map((key) => {
+  const made = button(say(`queue-key-${key}`), () => press(key), { "data-key": key });
   made.prepend(make("kbd", {}, key.toUpperCase()), " ");
   return made;
 }));
@@ -70,7 +76,7 @@ byId("who").addEventListener("change", ({ target }) => {
 addEventListener("keydown", (event) => {
   const key = event.key.toLowerCase();
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || event.target.matches?.("input")) return;
-  if (!LABEL_KEYS.some(([known]) => known === key)) return;
+  if (!LABEL_KEYS.includes(key)) return;
   event.preventDefault();
   press(key);
 });

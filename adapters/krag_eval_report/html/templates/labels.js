@@ -70,7 +70,24 @@ function sendLabel(row) {
   });
 }
 
+// What was before each change, the last one last: for taking changes back.
+const before = [];
+
 function setLabel(key, row, isTaken) {
+  before.push([key, labels.get(key) ?? null, row]);
+  putLabel(key, row, isTaken);
+}
+
+// Take the last change back, and say what it was.
+function undoLabel() {
+  const last = before.pop();
+  if (last === undefined) return;
+  const [key, was, row] = last;
+  const nothing = row.document === undefined ? { ...row, note: "" } : { ...row, label: null };
+  putLabel(key, was ?? nothing, was === null);
+}
+
+function putLabel(key, row, isTaken) {
   if (isTaken) labels.delete(key);
   else labels.set(key, row);
   isDownloaded = false;
@@ -82,6 +99,8 @@ function setLabel(key, row, isTaken) {
 
 function showLabels() {
   for (const part of labelParts) if (!part.refresh()) labelParts.delete(part);
+  if (state.label) update();
+  else drawChips();
 }
 
 // A part of the page that shows labels, until it is taken out of the page.
@@ -105,30 +124,35 @@ function possibleLabels() {
   if (given !== null) return given;
   const grades = [...new Set(details().gold.grade)].filter((grade) => Number(grade) > 0).sort((a, b) => a - b);
   const isGraded = grades.some((grade) => grade !== "1");
-  given = [...(isGraded ? grades.map((grade) => [`Grade ${grade}`, Number(grade)]) : [["This is gold", true]]), ["This is not gold", false]];
+  const gold = isGraded ? grades.map((grade) => ({ name: ["label-grade", { grade }], label: Number(grade), key: grade })) : [{ name: ["label-gold"], label: true, key: "1" }];
+  given = [...gold, { name: ["label-not-gold"], label: false, key: "0" }];
   return given;
 }
 
 // The buttons below a document; the pressed one, pressed again, takes its label back.
 function labelButtons(query, document) {
   if (labelling.why !== null) return null;
-  if (!canLabel(document)) return make("p", { class: "labels quiet" }, `No label is possible: this document has no id${document.text === null ? " and no text" : ""}.`);
+  if (!canLabel(document)) return make("p", { class: "labels quiet" }, say(document.text === null ? "no-label-nothing" : "no-label-no-id"));
   const key = keyOfLabel(query, document);
   const of = () => labels.get(key)?.label;
-  const buttons = possibleLabels().map(([name, label]) => {
+  const buttons = possibleLabels().map(({ name, label, key: digit }) => {
     const isNow = () => of() === label;
-    return [button(name, () => setLabel(key, rowOfLabel(query, document, isNow() ? null : label), isNow()), { "aria-pressed": "false" }), isNow];
+    const press = () => setLabel(key, rowOfLabel(query, document, isNow() ? null : label), isNow());
+    const made = button(say(...name), press, { "aria-pressed": "false", "data-key": digit, "aria-keyshortcuts": digit });
+    if (digit.length === 1) made.prepend(make("kbd", { "aria-hidden": "true" }, digit));
+    return [made, isNow];
   });
-  const group = make("div", { class: "labels", role: "group", "aria-label": "Label" }, ...buttons.map(([made]) => made),
-    hasId(document) ? null : make("span", { class: "quiet" }, "No id: the label names its text."));
+  const group = make("div", { class: "labels", role: "group", "aria-label": say("label") }, ...buttons.map(([made]) => made),
+    hasId(document) ? null : make("span", { class: "quiet" }, say("label-names-text")));
   return labelPart(group, () => {
     for (const [made, isNow] of buttons) made.setAttribute("aria-pressed", String(isNow()));
+    group.classList.toggle("given", buttons.some(([, isNow]) => isNow()));
   });
 }
 
 // The note on a query, and the bar, which the page below an open query cannot show.
 function labelsOfQuery(query) {
-  if (labelling.why !== null) return [make("p", { class: "labels quiet" }, `Labels are not possible: ${labelling.why}.`)];
+  if (labelling.why !== null) return [make("p", { class: "labels quiet" }, say("labels-impossible", { why: told(labelling.why) }))];
   const key = keyOfLabel(query, null);
   const area = make("textarea", { rows: "2", dir: "auto", lang: "", placeholder: " " });
   let typing = null;
@@ -146,7 +170,7 @@ function labelsOfQuery(query) {
   area.addEventListener("keydown", (event) => {
     if (event.key !== "Escape") event.stopPropagation();
   });
-  const note = make("label", { class: "note-field" }, "Note on this query", area);
+  const note = make("label", { class: "note-field" }, say("note-on-question"), area);
   labelPart(note, () => {
     if (document.activeElement !== area) area.value = labels.get(key)?.note ?? "";
   });
@@ -164,31 +188,30 @@ function labelBar() {
 
 function numberOfLabels() {
   const nNotes = [...labels.values()].filter((row) => row.document === undefined).length;
-  const counts = [plural(labels.size - nNotes, "label", "labels"), nNotes ? plural(nNotes, "note", "notes") : null];
-  return counts.filter((count) => count !== null).join(" and ");
+  return say(nNotes ? "labels-and-notes" : "labels-given", { n: labels.size - nNotes, notes: nNotes });
 }
 
 function stateOfLabels() {
-  const written = unsent !== null ? "not written" : waiting ? "being written" : `written to ${served?.file}`;
-  const where = served !== null ? written : isDownloaded ? "downloaded" : "not downloaded";
-  const say = (text, attributes = {}) => make("span", attributes, text);
+  const written = unsent !== null ? "labels-not-written" : waiting ? "labels-being-written" : "labels-written";
+  const where = served !== null ? written : isDownloaded ? "labels-downloaded" : "labels-not-downloaded";
   const next = `krag-eval doctor EVALSET --apply ${labelling.file} --out NEW_EVALSET`;
   return [
-    make("strong", {}, `${numberOfLabels()}, ${where}`),
-    isKept || served !== null ? null : say("This browser does not keep them: download them before you close the page."),
-    unsent === null ? null : make("span", { class: "bad" }, isolated(`The server did not take the last change: ${unsent}`)),
-    button("Download", downloadLabels),
-    button("Forget", () => askToForget(true)),
-    isDownloaded || served !== null ? say(next, { class: "id quiet" }) : null,
+    make("strong", {}, say(where, { labels: numberOfLabels(), file: served?.file ?? labelling.file })),
+    isKept || served !== null ? null : make("span", {}, say("labels-not-kept")),
+    unsent === null ? null : make("span", { class: "bad" }, isolated(say("labels-refused", { why: unsent }))),
+    before.length ? button(say("undo"), undoLabel, { "aria-keyshortcuts": "u" }) : null,
+    button(say("download"), downloadLabels),
+    button(say("forget"), () => askToForget(true)),
+    isDownloaded || served !== null ? make("span", { class: "id quiet" }, next) : null,
   ].filter((part) => part !== null);
 }
 
 function questionToForget() {
-  const from = served === null ? "" : ` and remove them from ${served.file}`;
+  const args = { labels: numberOfLabels(), file: served?.file ?? "" };
   return [
-    make("strong", {}, `Forget ${numberOfLabels()}${from}?`),
-    button("Yes, forget", forgetLabels),
-    button("Keep", () => askToForget(false)),
+    make("strong", {}, say(served === null ? "ask-to-forget" : "ask-to-forget-file", args)),
+    button(say("yes-forget"), forgetLabels),
+    button(say("keep"), () => askToForget(false)),
   ];
 }
 
@@ -214,9 +237,7 @@ function withChecksum(row) {
 
 function downloadLabels() {
   const lines = [...labels.values()].map((row) => withChecksum(JSON.stringify(row)));
-  const url = URL.createObjectURL(new Blob(lines, { type: "application/jsonl" }));
-  make("a", { href: url, download: labelling.file }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  saveFile(labelling.file, lines, "application/jsonl");
   isDownloaded = true;
   keepLabels();
   showLabels();
@@ -225,7 +246,7 @@ function downloadLabels() {
 function startLabels() {
   readLabels();
   document.body.append(labelBar());
-  if (served !== null) document.querySelector("footer").append(` Labels are written to ${served.file} on this machine.`);
+  if (served !== null) document.querySelector("footer").append(" ", saying("span", {}, "labels-written-here", { file: served.file }));
   addEventListener("storage", ({ key }) => {
     if (key !== LABELS_KEPT && key !== null) return;
     readLabels();

@@ -6,7 +6,7 @@ let chosenTheme = null; // what this page was asked for; it stands in its addres
 const isDark = () => (document.documentElement.dataset.theme ?? (DARK.matches ? "dark" : "light")) === "dark";
 
 function labelTheme() {
-  byId("theme").textContent = isDark() ? "Light" : "Dark";
+  put(byId("theme"), isDark() ? "theme-light" : "theme-dark");
 }
 
 function chooseTheme(theme) {
@@ -16,11 +16,11 @@ function chooseTheme(theme) {
 }
 
 function startTheme() {
-  const kept = storedTheme();
-  if (THEMES.includes(kept)) document.documentElement.dataset.theme = kept;
+  const theme = kept("theme");
+  if (THEMES.includes(theme)) document.documentElement.dataset.theme = theme;
   byId("theme").addEventListener("click", () => {
     chooseTheme(isDark() ? "light" : "dark");
-    storeTheme(chosenTheme);
+    keep("theme", chosenTheme);
     if (readAddress().view === "queries") writeAddress();
   });
   DARK.addEventListener("change", labelTheme);
@@ -28,38 +28,27 @@ function startTheme() {
   byId("theme").hidden = false;
 }
 
-// A file may have no storage: then the choice lasts as long as the page.
-function storedTheme() {
-  try {
-    return localStorage.getItem("krag-eval-theme");
-  } catch {
-    return null;
-  }
-}
-
-function storeTheme(theme) {
-  try {
-    localStorage.setItem("krag-eval-theme", theme);
-  } catch {
-    // the choice lasts as long as the page
-  }
-}
+const LACKING = { gold: "texts-missing-gold", retrieved: "texts-missing-retrieved" };
 
 function startNotices() {
-  const sides = overview.lacking.map((side) => `${side} documents`).join(" and ");
-  byId("lacking").textContent = `The texts of the ${sides} are missing: only their ids are known.`;
-  byId("lacking").hidden = !sides;
-  byId("undefined").textContent = "No query has gold documents, so no metric is defined.";
+  const { lacking } = overview;
+  if (lacking.length) put(byId("lacking"), lacking.length > 1 ? "texts-missing-all" : LACKING[lacking[0]]);
+  byId("lacking").hidden = !lacking.length;
+  put(byId("undefined"), "no-metric-defined");
   byId("undefined").hidden = overview.nGold.some((n) => n > 0);
 }
 
 startTheme();
+startBoard();
+startLanguage();
 startNotices();
 byId("browser").hidden = false;
 startMeans();
+startLabels();
 startControls();
 startList();
-startLabels();
 startQuery();
+startExport();
 startKeys();
 startAddress();
+readAhead();

@@ -164,8 +164,8 @@ function meanOf(key, system, queries) {
   return Number(quotient | BigInt((total << 100n) % divisor !== 0n)) / 2 ** 100;
 }
 
-// The micro value over queries: of the counts, summed.
-function microOf(name, k, system, queries) {
+// The micro values over queries: of the counts, summed; null without any.
+function microOf(k, system, queries) {
   const counts = { covered: 0, gold: 0, relevant: 0, outOf: 0 };
   let n = 0;
   for (const query of queries) {
@@ -180,5 +180,5 @@ function microOf(name, k, system, queries) {
   if (!n) return null;
   const recall = counts.covered / counts.gold;
   const precision = counts.outOf ? counts.relevant / counts.outOf : 0;
-  return { recall, precision, f1: harmonicMean(precision, recall) }[name];
+  return { recall, precision, f1: harmonicMean(precision, recall) };
 }

@@ -210,7 +210,7 @@ def test_the_command_takes_a_file(tmp_path: Path, command: Runner, monkeypatch: 
     (tmp_path / "set.jsonl").write_text(json.dumps(question) + "\n", encoding="utf-8")
     (tmp_path / "search.py").write_text(f"def first(question):\n    return [{CHUNKS[0]!r}]\n", encoding="utf-8")
     outcome = command(
-        f"bench --retriever search:first --evalset set.jsonl --llm gguf:{model_file()} --k 1 --output bench.json"
+        f"bench --retriever search:first --evalset set.jsonl --llm gguf:{model_file()} --k 1 --out bench.json"
     )
     assert outcome.code == 0, outcome.err
     report = json.loads((tmp_path / "bench.json").read_text(encoding="utf-8"))

@@ -1,0 +1,38 @@
+"""Everything that the first screen shows, beside the sentences that every format has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from krag_eval.toolkit import Report, overview_of
+from krag_eval_report.html.board import board_of
+from krag_eval_report.html.missed import missed_of
+from krag_eval_report.html.pairs import pair_of
+from krag_eval_report.html.reasons import ceilings_of, losses_of, reasons_of
+from krag_eval_report.html.scores import scores_of
+from krag_eval_report.html.shell import shell_of
+from krag_eval_report.html.slices import slices_of_first_screen
+
+SHOWN_ALARMS = 2
+"""So many alarms are seen at once; the others are folded, so that what they are about stays on the screen."""
+
+
+def first_screen(report: Report) -> dict[str, Any]:
+    """Return what the template of the first screen takes."""
+    overview = overview_of(report)
+    is_defined = any(
+        value is not None for value in (system.value(key) for system in report.systems for key in system.result)
+    )
+    return {
+        "overview": overview,
+        "shell": shell_of(report),
+        "board": board_of(report) if is_defined and len(report.systems) > 1 else None,
+        "scores": scores_of(report) if is_defined else None,
+        "pair": pair_of(report),
+        "reasons": reasons_of(report),
+        "losses": losses_of(report),
+        "ceilings": ceilings_of(report),
+        "slices": slices_of_first_screen(report) if is_defined else None,
+        "missed": missed_of(report),
+        "shown_alarms": SHOWN_ALARMS,
+    }
