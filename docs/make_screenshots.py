@@ -69,6 +69,7 @@ class View:
 
 
 def _label(page: Page) -> None:
+    page.click("#krag-query .card h4 >> nth=0")
     page.click("#krag-query .labels button >> nth=0")
     page.locator("#krag-query .labels").first.scroll_into_view_if_needed()
 

@@ -34,12 +34,19 @@ TICKS = ("axis", "plane")
 HEADINGS = ("interval-title", "scores-about", "differences-about", "foot-band", "board-p50", "board-p95")
 
 
+class Systems(dict[str, ReportedSystem]):
+    """Systems by their names, and by these as a page shows them."""
+
+    def __missing__(self, name: str) -> ReportedSystem:
+        return next(system for known, system in self.items() if shown(known) == shown(name))
+
+
 class Source:
     """The results of a report, asked anew: nothing here is read from what the page was made of."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self.systems = {name: of for of in report.systems for name in (of.name, str(printable(of.name)))}
+        self.systems = Systems({system.name: system for system in report.systems})
         self.names = set(self._names())
         self.shown = set(map(shown, self.names))
 
