@@ -256,7 +256,7 @@ def of_difference(source: Source, a: dict[str, Any]) -> bool:
             counts = [won(source, row.system, row.key, sign) for sign in (1, 0, -1)]
             low = "low" not in a or [signed(row.low or 0.0), signed(row.high or 0.0)] == [a["low"], a["high"]]
             if counts == [a["won"], a["tied"], a["lost"]] and sum(counts) == a["n"] and low:
-                return three(source.mean(row.baseline, row.key)) == a["before"]
+                return bool(three(source.mean(row.baseline, row.key)) == a["before"])
     return False
 
 
