@@ -309,6 +309,10 @@ bench-smoke: $(PEERS_READY) $(READY) ## Run every benchmark once at a tiny size.
 screenshots: $(READY) ## Take the pictures of the report in docs/img (needs chromium).
 	@$(RUN)/python docs/make_screenshots.py
 
+.PHONY: states
+states: $(READY) ## Take every state of the page in each theme, width and language: make states FOLDER=... (needs chromium).
+	@$(RUN)/python docs/make_screenshots.py --states $(FOLDER)
+
 .PHONY: house
 house: $(READY) ## Count modules, code lines, layers and the files of one call, and check the picture of the rooms.
 	@$(RUN)/python docs/make_house.py --check

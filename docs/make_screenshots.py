@@ -1,18 +1,21 @@
 """Take the pictures of the report in docs/img: `make screenshots`. Needs Chromium and playwright.
 
 Each main view of a report of the bundled collection, light and dark, and the states that a small report has.
+`make states FOLDER=...` takes every state of the page in each theme, width and language, to be looked at.
 """
 
 from __future__ import annotations
 
 import io
+import itertools
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from markdown import markdown
 from PIL import Image
@@ -26,6 +29,7 @@ from krag_eval_chunkers.local import build_retrievers
 from krag_eval_labels import plan_labels, write_queue
 from krag_eval_labels.labelling.page import QueuesOnPages
 from krag_eval_report.html.page import label_page
+from krag_eval_report.languages import languages
 
 IMAGES = Path(__file__).resolve().parent / "img"
 DEPTH = 10
@@ -65,6 +69,7 @@ class View:
 
 
 def _label(page: Page) -> None:
+    page.click("#krag-query .card h4 >> nth=0")
     page.click("#krag-query .labels button >> nth=0")
     page.locator("#krag-query .labels").first.scroll_into_view_if_needed()
 
@@ -101,15 +106,53 @@ VIEWS = (
 )
 
 
-def main(folder: Path) -> None:
-    """Take every picture."""
-    browser_path = next((found for name in _BROWSERS if (found := shutil.which(name))), None)
-    if browser_path is None:
-        sys.exit(f"No browser: none of {', '.join(_BROWSERS)} is on PATH. Install chromium.")
+# What a page can show, in every theme, width and language.
+STATES = (
+    View("five-runs", "many"),
+    View("one-run", "one"),
+    View("two-runs", "pair"),
+    View("search", "many", "#queries?text=배송"),
+    View("question", "many", "#q=ko-q12"),
+    View("details", "pair", "#details"),
+    View("leak-and-failures", "leak"),
+    View("fifty-runs", "fifty"),
+    View("stages", "stages"),
+    View("ids-only", "ids"),
+    View("no-gold", "no-gold"),
+    View("without-script", "one"),
+)
+WIDTHS = (WIDE, MEDIUM, NARROW)
+
+
+def states(folder: Path) -> None:
+    """Take every state of the page in each theme, width and language."""
     folder.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as reports, sync_playwright() as playwright:
         _write_reports(Path(reports))
-        browser = playwright.chromium.launch(executable_path=browser_path, args=_SWITCHES)
+        _write_states(Path(reports))
+        browser = playwright.chromium.launch(executable_path=_browser_path(), args=_SWITCHES)
+        for view, size, scheme, language in itertools.product(STATES, WIDTHS, ("light", "dark"), languages()):
+            shown = replace(view, size=size)
+            with _opened(browser, shown, scheme, Path(reports), language) as page:
+                _save(
+                    page.screenshot(full_page=size == NARROW), folder / f"{view.name}-{scheme}-{size[0]}-{language}.png"
+                )
+        browser.close()
+
+
+def _browser_path() -> str:
+    browser_path = next((found for name in _BROWSERS if (found := shutil.which(name))), None)
+    if browser_path is None:
+        sys.exit(f"No browser: none of {', '.join(_BROWSERS)} is on PATH. Install chromium.")
+    return browser_path
+
+
+def main(folder: Path) -> None:
+    """Take every picture."""
+    folder.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as reports, sync_playwright() as playwright:
+        _write_reports(Path(reports))
+        browser = playwright.chromium.launch(executable_path=_browser_path(), args=_SWITCHES)
         for view in VIEWS:
             for scheme in ("light", "dark"):
                 with _opened(browser, view, scheme, Path(reports)) as page:
@@ -129,11 +172,13 @@ def _save(picture: bytes, path: Path) -> None:
 
 
 @contextmanager
-def _opened(browser: Browser, view: View, scheme: str, reports: Path) -> Iterator[Page]:
+def _opened(browser: Browser, view: View, scheme: str, reports: Path, language: str = "en") -> Iterator[Page]:
     width, height = view.size
     context = browser.new_context(
         viewport={"width": width, "height": height},
         color_scheme="dark" if scheme == "dark" else "light",
+        locale=language,
+        java_script_enabled=view.name != "without-script",
         offline=True,
     )
     page = context.new_page()
@@ -202,6 +247,55 @@ def _write_reports(folder: Path) -> None:
     (folder / "gate-leak.html").write_text(_leak_summary(), encoding="utf-8")
 
 
+def _write_states(folder: Path) -> None:
+    """Write the reports of states that the documentation has no picture of."""
+    documents, questions = load_collection()
+    evalset = EvalSet(questions, name="Onbori")
+    found = {name: retrieve(evalset.texts, DEPTH) for name, retrieve in build_retrievers(documents).items()}
+    (first, firsts), *_, (last, lasts) = found.items()
+
+    def run(name: str, rows: Iterable[dict[str, Any]]) -> Run:
+        return Run.of(name, [RunRow.from_dict(row) for row in rows])
+
+    known = [
+        {"query_id": one.id, "retrieved": [{"id": f"faq-{one.id}", "text": one.question}, *ranking][:DEPTH]}
+        for one, ranking in zip(evalset, firsts, strict=True)
+    ]
+    failing = [
+        {
+            "query_id": one.id,
+            **({"error": "TimeoutError: no answer within 2 s"} if place % 9 == 0 else {"retrieved": ranking}),
+        }
+        for place, (one, ranking) in enumerate(zip(evalset, lasts, strict=True))
+    ]
+    rows = [{"query_id": one.id, "retrieved": ranking} for one, ranking in zip(evalset, firsts, strict=True)]
+    leak = {first: run(first, rows), last: run(last, failing), f"{first}, with FAQ": run("faq", known)}
+    write_report(build_report(evalset, leak, by=["type", "language"]), folder / "leak.html")
+    fifty = {}
+    for place in range(50):
+        name, rankings = list(found.items())[place % len(found)]
+        long = " with all that its settings say, written out in words" * (3 if place % 7 == 3 else 0)
+        made = [
+            {"query_id": one.id, "retrieved": ranking[(place + number) % 5 == 0 :], "seconds": 0.001 * (1 + place % 9)}
+            for number, (one, ranking) in enumerate(zip(evalset, rankings, strict=True))
+        ]
+        fifty[f"{name} {place}{long}"] = run(name, made)
+    write_report(build_report(evalset, fifty, by=["type", "language"]), folder / "fifty.html")
+    staged = [
+        {
+            "query_id": one.id,
+            "stages": [
+                {"name": "search", "retrieved": wide},
+                {"name": "rerank", "inputs": ["search"], "retrieved": wide[number % 3 : 5]},
+            ],
+        }
+        for number, (one, wide) in enumerate(zip(evalset, lasts, strict=True))
+    ]
+    write_report(
+        build_report(evalset, {"search, then rerank": run("staged", staged)}, by="language"), folder / "stages.html"
+    )
+
+
 def _leak_summary() -> str:
     """Return the summary that a pull request gets from the gate of examples/tenants.py, as a page."""
     questions = EvalSet(load_rules_collection()[1], name="tenants").where(lambda question: question.type != "version")
@@ -212,4 +306,7 @@ def _leak_summary() -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES)
+    if sys.argv[1:2] == ["--states"]:
+        states(Path(sys.argv[2]))
+    else:
+        main(Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES)

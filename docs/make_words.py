@@ -23,7 +23,7 @@ def parts() -> dict[str, list[Path]]:
         if heading := re.fullmatch(r"  - ([^:]+):", line):
             part = heading[1]
         elif (page := re.search(r"([\w./-]+\.md)$", line)) and (DOCS / page[1]).is_file():
-            found[part if line.startswith("      ") else "Top"].append(DOCS / page[1])
+            found[part if line.startswith("      ") else "Start"].append(DOCS / page[1])
     return found
 
 

@@ -1,5 +1,8 @@
 """The public names, once: type checkers read them here, and `__init__.py` loads each when it is first used."""
 
+from .boards import read_boards as read_boards
+from .leaderboards import leaderboard_badge as leaderboard_badge
+from .leaderboards import write_leaderboard as write_leaderboard
 from .plots import plot_causes as plot_causes
 from .plots import plot_changes as plot_changes
 from .plots import plot_hits as plot_hits

@@ -36,7 +36,7 @@ from krag_eval.toolkit import (
 from krag_eval_report.boards import Board, Boards, RankedRun, no_run
 from krag_eval_report.html.page import digest, printable, read_template, template_of
 
-__all__ = ["badge", "leaderboard_html", "leaderboard_markdown", "sections_of_boards", "write_leaderboard"]
+__all__ = ["leaderboard_badge", "leaderboard_html", "leaderboard_markdown", "sections_of_boards", "write_leaderboard"]
 
 NOT_RANKED = "not ranked"
 _LONGEST_NAME = 30
@@ -201,7 +201,7 @@ def leaderboard_html(boards: Boards) -> Iterator[str]:
     Raises:
         MissingDependencyError: jinja2 is not installed.
     """
-    style = f"{read_template('report.css')}\n{read_template('leaderboard.css')}"
+    style = "\n".join(read_template(f"{name}.css") for name in ("tokens", "report", "leaderboard"))
     yield from template_of("leaderboard.html.j2").generate(
         boards=boards,
         sections=[
@@ -303,7 +303,7 @@ def _apart(points: list[dict[str, Any]]) -> None:
         }
 
 
-def badge(boards: Boards, run: str | None = None) -> str:
+def leaderboard_badge(boards: Boards, run: str | None = None) -> str:
     """Return a badge as SVG: the name of a run, its value and interval. It says what it shows to screen readers too.
 
     Args:

@@ -13,7 +13,7 @@ from typing import TextIO
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError, KragEvalWarning, MissingDependencyError
 from krag_eval._utils.formatting import escape_controls
-from krag_eval._utils.signals import INTERRUPTED, PIPE_CLOSED, exit_codes, interruptible, is_interruption
+from krag_eval._utils.signals import INTERRUPTED, PIPE_CLOSED, exit_codes, is_interruption
 from krag_eval._utils.version import __version__
 from krag_eval.cli.typed import as_typed
 
@@ -38,8 +38,7 @@ def main() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("always", KragEvalWarning)
             warnings.showwarning = _show_warning
-            with interruptible():
-                _run(_call)
+            _run(_call)
     except KragEvalError as error:
         _say(f"{type(error).__name__}: {as_typed(error.args)}", is_line=True)
         sys.exit(2)

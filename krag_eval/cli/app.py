@@ -54,6 +54,11 @@ class Program(Group):
         except KragEvalError as error:  # others can be loaded; whatever is given to this one, the reason is told
             return _raising(cmd_name, error)
 
+    def every_command(self) -> dict[str, click.Command]:
+        """Return all commands by name, imported: for what lists their options."""
+        found = {name: self.get_command(None, name) for name in self.list_commands(None)}
+        return {name: command for name, command in found.items() if command is not None}
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Find the command that is called; of one that is none, name the one that is meant."""
         name = args[0]

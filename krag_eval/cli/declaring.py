@@ -23,6 +23,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import click
 
 from krag_eval._utils.limits import DEFAULT_LIMITS, set_limits
+from krag_eval._utils.signals import interruptible
 from krag_eval.cli import options, typed
 from krag_eval.cli.files import dashes
 from krag_eval.cli.help import Command, one_of_each
@@ -57,7 +58,7 @@ class Argument(click.Argument):
 
     def __init__(self, names: Sequence[str], *, text: str, **settings: Any) -> None:
         super().__init__(names, **settings)
-        self.text = text
+        self.help = text  # that of click stands in another place, and only newer ones have it
 
     def make_metavar(self, *_: Any) -> str:
         """Return what stands in the usage: in brackets, if it may be left out."""
@@ -69,7 +70,7 @@ class Argument(click.Argument):
 
     def get_help_record(self, _: click.Context) -> tuple[str, str]:
         """Return the metavar and the text."""
-        return str(self.metavar), self.text
+        return str(self.metavar), str(self.help)
 
 
 def command_of(name: str, function: Callable[..., None]) -> Command:
@@ -112,12 +113,14 @@ def command_of(name: str, function: Callable[..., None]) -> Command:
         pairs = (part.partition("=")[::2] for part in (given.pop("limits") or "").split(",") if part.strip())
         set_plain(given.pop("plain"))
         set_limits(**{limit.strip(): size for limit, size in pairs})
-        given |= {one: list(given[one]) or None for one in several}
+        given = {one: list(value) or None if one in several else value for one, value in given.items()}
+        given = {one: given[one] for one in shown if one in given}  # in the order of the signature, not as typed
         for one, group in groups.items():
             given[one] = group(**{field.name: given.pop(field.name) for field in dataclasses.fields(group)})
-        gc.freeze()  # `__main__` switched it off for the imports, all of which stay
-        gc.enable()
-        with dashes(function.__name__, given):
+        if not gc.isenabled():  # `__main__` switched it off for the imports, all of which stay
+            gc.freeze()
+            gc.enable()
+        with interruptible(), dashes(function.__name__, given):  # what is imported before ends at once
             function(**given)
 
     return Command(name, params=params, callback=call, help=_SECTION.sub("", _docstring(function)))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,26 @@ _GROUPS = {
     "Input files": "from_format kind columns encoding sheet queries max_bad_rows allow_repeated_ids",
     "Output": "out output badge_out badge_run to_format format json_out per_query markdown_out plots title force show "
     "queue failed worst output_format examples keep names",
+}
+# What the short help only names, at its end.
+_RARE = {
+    *("rouge_measure", "containment", "use_stemmer", "raw_text", "embeddings", "embedding_prefix", "tokenizer", "near"),
+    *("similarity_threshold", "span_measure", "id_map", "grade_key", "doc_key", "precision_denominator", "gain"),
+    *("unjudged", "relevance_level", "exclude_self", "proxy", "margin", "confidence", "n_bootstrap", "probability"),
+    *("n_randomisation", "known", "seed", "missing", "min_systems", "near_questions", "outside", "max_calls"),
+    *("rows", "separator", "flatten", "encoding", "sheet", "from_format", "max_bad_rows", "allow_repeated_ids", "keep"),
+    *("names", "limits", "plain", "title", "plots", "per_query", "journals", "prompts", "min_words", "most_prompts"),
+    *("ties", "traces", "repeated", "retries", "retry_errors", "max_error_rate", "concurrency", "timeout", "metadata"),
+    "workers",
+}
+_MOST_EXPLAINED = 16  # options of a command, all of which its help explains
+_COMMANDS = {
+    "Look at files": "inspect validate convert reanchor",
+    "Ask a retriever": "run bench chunkers demo",
+    "Score and explain": "evaluate compare report diagnose funnel fuse verify score-logs",
+    "Decide": "gate plan",
+    "Label and generate": "start label doctor estimate generate view",
+    "Send": "langfuse-resend",
 }
 _GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names.split()}
 
@@ -78,43 +99,102 @@ class Group(click.Group):
             return super().invoke(ctx)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the names with their first sentences, which click would cut off."""
-        with formatter.section("Commands"):
-            _write(formatter, [(name, self.summary_of(ctx, name)) for name in self.list_commands(ctx)], 19)
+        """Write the names in groups, each with what it does."""
+        listed = self.list_commands(ctx)
+        known = {name for names in _COMMANDS.values() for name in names.split()}
+        others = {"From other packages": " ".join(name for name in listed if name not in known)}
+        for title, names in (_COMMANDS | others).items():
+            if there := [name for name in names.split() if name in listed]:
+                with formatter.section(title):
+                    # What follows a semicolon or a colon stands in the help of the command.
+                    briefly = [(name, re.split("[;:] ", self.summary_of(ctx, name))[0]) for name in there]
+                    _write(formatter, [(name, f"{text.removesuffix('.')}.") for name, text in briefly], 19)
+
+    def format_epilog(self, _: Any, formatter: Any) -> None:
+        """Say where there is more."""
+        formatter.write("\nOptions and examples: krag-eval COMMAND --help\n")
 
 
 class Command(click.Command):
     """One command."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return its parameters, with an option that shows all of them where `--help` does not explain each."""
+        params = super().get_params(ctx)
+        if not any(_is_rare(param, params) for param in params):
+            return params
+        about = "Explain all options."
+        shows_all = click.Option(
+            ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_all, help=about
+        )
+        return [*params[:-1], shows_all, params[-1]]
+
     def format_arguments(self, ctx: Any, formatter: Any) -> None:
         """Write nothing: `format_options` writes the arguments, too."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write arguments and options, the options in groups if there are many."""
-        shown = [(param, record) for param in self.get_params(ctx) if (record := param.get_help_record(ctx))]
-        n_options = sum(param.param_type_name == "option" for param, _ in shown)
-        groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": [], **{name: [] for name in _GROUPS}}
-        for param, record in shown:
-            is_grouped = n_options >= _FEWEST_TO_GROUP and not param.required
+        """Write the arguments and the usual options with one sentence each, or with `--help-all` all in groups."""
+        params, groups = self.get_params(ctx), {name: list[tuple[str, str]]() for name in ("Arguments", "Options")}
+        groups |= {name: [] for name in _GROUPS}
+        is_brief = not ctx.meta.get(_ALL) and any(_is_rare(param, params) for param in params)
+        n_options = sum(param.param_type_name == "option" for param in params)
+        for param in params:
+            record = param.get_help_record(ctx)
+            if record is None or (_is_rare(param, params) and not ctx.meta.get(_ALL)):
+                continue
+            is_grouped = ctx.meta.get(_ALL) and n_options >= _FEWEST_TO_GROUP and not param.required
             group = _GROUP_OF.get(param.name, "Options") if is_grouped else "Options"
-            groups["Arguments" if param.param_type_name == "argument" else group].append(record)
+            if param.param_type_name == "argument":
+                groups["Arguments"].append(record)
+            else:
+                groups[group].append((record[0], _first_sentence(record[1])) if is_brief else record)
         for name in _GROUPS:
             if len(groups[name]) == 1:
                 groups["Options"].insert(-1, groups[name].pop())
-        # An option `--help` alone comes last.
-        for name, records in sorted(groups.items(), key=lambda group: (group[0] == "Options") * (len(group[1]) == 1)):
+        for name, records in groups.items():
             if records:
                 with formatter.section(name):
                     _write(formatter, records)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Write the examples, to be copied into a shell."""
+        """Write the examples, to be copied into a shell, and the names of the options that are not explained above."""
         super().format_epilog(ctx, formatter)
         if self.name in EXAMPLES:
             with formatter.section("Examples"):
                 for line in EXAMPLES[self.name].splitlines():
                     parts = textwrap.wrap(line, formatter.width - 6, break_long_words=False, break_on_hyphens=False)
                     formatter.write("  " + " \\\n      ".join(parts) + "\n")
+        params = self.get_params(ctx)
+        if ctx.meta.get(_ALL) or not (rare := [param for param in params if _is_rare(param, params)]):
+            return
+        with formatter.section("More options, explained by --help-all"):
+            by_group: dict[str, list[str]] = {}
+            for param in rare:
+                by_group.setdefault(_GROUP_OF.get(str(param.name), "Other"), []).append(param.opts[-1])
+            _write(formatter, [(name, " ".join(names)) for name, names in by_group.items()], 19)
+
+
+_ALL = "krag_eval.help_all"
+
+
+def _show_all(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        ctx.meta[_ALL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+def _is_rare(param: click.Parameter, params: Sequence[click.Parameter]) -> bool:
+    """Whether the short help only names an option of a command that has these."""
+    is_of_spans = param.name == "corpus" and any(one.name == "span_measure" for one in params)
+    return (param.name in _RARE or is_of_spans) and not param.required and len(params) > _MOST_EXPLAINED
+
+
+def _first_sentence(text: str) -> str:
+    """Return the first sentence of what is said about an option, up to a semicolon, with its default."""
+    said, bracket, default = text.partition("  [")
+    first = re.split(r"(?<=\.) |; ", said, maxsplit=1)[0]
+    return f"{first.removesuffix('.')}.{bracket}{default}"
 
 
 def _write(formatter: Any, records: Iterable[tuple[str, str]], place: int | None = None) -> None:

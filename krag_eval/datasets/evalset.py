@@ -106,7 +106,7 @@ class EvalSet(Sequence[Question]):
         """Return the first questions as a table, for notebooks."""
         from krag_eval.datasets.showing import evalset_html
 
-        return evalset_html(self)
+        return evalset_html(self.name or "", self)
 
     def get(self, question_id: str) -> Question | None:
         """Return the question with this id, or None."""

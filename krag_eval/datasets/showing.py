@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.formatting import clip, format_seconds, in_quotes, number_of
 from krag_eval.datasets.question import alternatives_in
@@ -11,12 +11,9 @@ from krag_eval.tables.html import table_html
 from krag_eval.tables.model import Cell, Column, Table, count_cell, text_cell
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
-    from krag_eval.datasets.evalset import EvalSet
-    from krag_eval.datasets.inspection import Inspection
     from krag_eval.datasets.question import Question
-    from krag_eval.datasets.run import Run
     from krag_eval.documents.document import Document
 
 _FIRST = 10
@@ -36,11 +33,11 @@ def _title(what: str, name: str, counts: str, n_rows: int) -> str:
     return f"{what} {clip(name, _LONGEST)}: {counts}{first}"
 
 
-def evalset_html(evalset: EvalSet) -> str:
+def evalset_html(name: str, questions: Collection[Question]) -> str:
     """Return the first questions of a set with their first gold documents."""
-    rows = tuple(map(_of_question, islice(evalset, _FIRST)))
+    rows = tuple(map(_of_question, islice(questions, _FIRST)))
     table = Table("questions", None, _columns("id", "question", "gold", "first gold document"), rows)
-    return table_html(table, _title("EvalSet", evalset.name or "", number_of(len(evalset), "question"), len(evalset)))
+    return table_html(table, _title("EvalSet", name, number_of(len(questions), "question"), len(questions)))
 
 
 def _of_question(question: Question) -> tuple[Cell, ...]:
@@ -49,8 +46,8 @@ def _of_question(question: Question) -> tuple[Cell, ...]:
     return _text(question.id), _text(question.question), count_cell(len(gold)), _text(first)
 
 
-def run_html(run: Run) -> str:
-    """Return the first rows of a run: how much was retrieved, the first documents, time and error."""
+def run_html(run: Any) -> str:
+    """Return the first rows of a `Run`: how much was retrieved, the first documents, time and error."""
     rows = tuple(
         (
             _text(row.query_id),
@@ -70,8 +67,8 @@ def _named(documents: Sequence[Document]) -> str:
     return ", ".join(clip(one.id, 40) if one.id else in_quotes(one.text, 40) for one in documents)
 
 
-def inspection_html(inspection: Inspection) -> str:
-    """Return the fields of a file, what each is taken for, and how the file is read."""
+def inspection_html(inspection: Any) -> str:
+    """Return the fields of an `Inspection`, what each is taken for, and how the file is read."""
     rows = tuple(
         (_text(one.role), _text(one.name), _text(in_quotes(str(one.example), 80)), _text(one.why))
         for one in inspection.fields

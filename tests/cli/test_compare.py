@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from krag_eval._utils.formatting import display_width, shorten
 from krag_eval.analysis.comparison import compare
 from krag_eval.analysis.comparison.text import headline
 from krag_eval.cli import main
+from krag_eval.cli.output import _Console
 
 SCRIPT = Path(sys.executable).with_name("krag-eval")
 SET = EvalSet(
@@ -45,15 +47,15 @@ def test_the_text_fits_into_80_columns(name: str) -> None:
     comparison = compare(
         long_type, {"bm25": RUNS["bm25"], name: RUNS["broken"]}, k=(1, 5), metrics=None, by=["type", "language"]
     )
-    *lines, signature = repr(comparison).splitlines()
+    *lines, signature = str(comparison).splitlines()
     assert max(map(display_width, lines)) <= 80
     assert signature == comparison.signature
-    assert "hit_rate_all@5" in repr(comparison)
+    assert "hit_rate_all@5" in str(comparison)
 
 
 def test_a_name_of_several_lines_stays_on_one() -> None:
     comparison = compare(SET, {"bm25": RUNS["bm25"], "two\nlines": RUNS["broken"]}, k=2)
-    assert repr(comparison).startswith("two lines against bm25: 40 queries\n")
+    assert str(comparison).startswith("two lines against bm25: 40 queries\n")
 
 
 def test_a_text_too_long_loses_its_middle() -> None:
@@ -194,3 +196,37 @@ def test_the_installed_command_runs(files: list[str]) -> None:
     )
     assert "broken against bm25: 40 queries" in done.stdout
     assert max(map(display_width, done.stdout.splitlines())) <= 80
+
+
+def test_several_systems_are_one_table_with_the_numbers_of_compare(
+    files: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    more = {name: run(name, range(number)) for name, number in (("c", 10), ("d", 30), ("e", 39))}
+    for name, each in more.items():
+        write_run(each, tmp_path / f"{name}.jsonl")
+    paths = [*files, *(str(tmp_path / f"{name}.jsonl") for name in more)]
+    assert krag_eval(["compare", *paths, "--k", "2", "--by", "type"], monkeypatch) == 0
+    lines = capsys.readouterr().out.splitlines()
+    found = compare(SET, RUNS | more, k=2, by="type")
+    (head,) = [number for number, line in enumerate(lines) if re.match(r"system +metric ", line)]
+    table = [line.split() for line in lines[head + 1 : lines.index("", head)]]
+    by_row = {(cells[0], cells[1]): cells for cells in table}
+    assert len(table) == len(by_row) == 5 * 3
+    for row in found.rows:
+        cells = by_row[row.system, row.key]
+        assert cells[2:4] == [f"{row.mean:.3f}", f"{row.difference:+.3f}"]
+        assert cells[-1] == {"better": "better", "worse": "worse", "same": "same", "unresolved": "unclear"}[row.outcome]
+    assert by_row["bm25", "recall@2"][-1] == "baseline"
+    assert max(map(display_width, lines)) <= 80
+    assert sum(line.startswith("system ") for line in lines) == 2  # the runs, and the slices by type
+
+
+def test_a_terminal_gets_its_width_and_colours(
+    files: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("krag_eval.cli.output.console", lambda: _Console(width=130, force_terminal=True))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert krag_eval(["compare", *files, "--k", "2"], monkeypatch) == 0
+    out = capsys.readouterr().out
+    assert "\x1b[31mworse" in out
+    assert 80 < max(display_width(re.sub(r"\x1b\[[0-9;]*m", "", line)) for line in out.splitlines()) <= 130

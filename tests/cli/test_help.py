@@ -156,16 +156,18 @@ def lines(path: str, rows: list[Any]) -> None:
     Path(path).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-def help_of(name: str, width: int = 80) -> str:
-    """The help text of a command, or of all with an empty name, in a terminal of this width."""
+def help_of(name: str, width: int = 80, *, is_whole: bool = False) -> str:
+    """The help text of a command, or of all with an empty name, in a terminal of this width; or that of --help-all."""
     command = ALL[name] if name else Program()
     context = command.make_context(name, [], resilient_parsing=True, terminal_width=width)
+    if is_whole:
+        context.meta["krag_eval.help_all"] = True
     return str(command.get_help(context))
 
 
 def examples_in(help_text: str) -> list[str]:
     """The lines to type that a help text shows, without what continues a line."""
-    shown = help_text.partition("\nExamples:\n")[2].replace("\\\n", " ")
+    shown = help_text.partition("\nExamples:\n")[2].partition("\nMore options")[0].replace("\\\n", " ")
     return [" ".join(line.split()) for line in shown.splitlines() if line.strip()]
 
 
@@ -181,7 +183,7 @@ def examples_in(help_text: str) -> list[str]:
     ],
 )
 def test_the_help_of_an_option_names_every_value_of_its_table(name: str, option: str, values: Collection[str]) -> None:
-    text = re.split(r"\n +-", help_of(name).partition(f"  {option} ")[2])[0]
+    text = re.split(r"\n +-", help_of(name, is_whole=True).partition(f"  {option} ")[2])[0]
     assert [value for value in values if value not in re.findall(r"\w+", text)] == []
 
 
@@ -222,13 +224,62 @@ def test_no_line_of_help_is_wider_than_the_terminal_and_no_word_is_broken(name: 
 
 def test_many_options_are_in_groups_and_flags_have_no_type() -> None:
     for name, own in ALL.items():
-        shown = help_of(name)
+        shown = help_of(name, is_whole=True)
         headings = re.findall(r"^(\w.*):$", shown, re.MULTILINE)
         n_options = sum(parameter.param_type_name == "option" for parameter in own.params)
         assert len(headings) >= 4 or n_options < 12, name
         assert "bool" not in shown
-    evaluate = help_of("evaluate")
+    evaluate = help_of("evaluate", is_whole=True)
     assert evaluate.index("\nMatching:") < evaluate.index("--match") < evaluate.index("\nScoring:")
+
+
+def test_help_fits_a_screen_and_all_of_it_is_one_option_away(command: Runner) -> None:
+    begins = re.compile(r"^  (?:-\w, )?(--[\w-]+)", re.MULTILINE)
+    for name, own in ALL.items():
+        explained = set(begins.findall(help_of(name).partition("\nMore options")[0]))
+        whole = set(begins.findall(help_of(name, is_whole=True)))
+        assert len(help_of(name).splitlines()) <= 60, name
+        options = {next(one for one in p.opts if one[:2] == "--") for p in own.params if p.param_type_name == "option"}
+        assert options <= whole, name
+        assert ("--help-all" in explained) == (not options <= explained), name
+    shown = command("evaluate --help-all")
+    assert (shown.code, shown.err) == (0, "")
+    assert "--relevance-level GRADE" in shown.out
+
+
+def test_the_list_has_every_command_once_in_a_group_of_ours() -> None:
+    shown = help_of("")
+    assert sorted(re.findall(r"^  ([a-z][\w-]+)  ", shown, re.MULTILINE)) == NAMES
+    assert "From other packages" not in shown
+
+
+def test_types_are_words_that_people_know() -> None:
+    known = re.compile(r"[A-Z]+(?:,[A-Z]+)*(?:,\.\.\.)?|[A-Z]+[=:][A-Z]+(?:,\.\.\.)?|none\|ids\|all|\[NAME=\]CHUNKER")
+    wrong = {
+        (name, parameter.name): parameter.metavar
+        for name, own in ALL.items()
+        for parameter in own.params
+        if not getattr(parameter, "is_flag", False) and parameter.param_type_name == "option"
+        if not known.fullmatch(parameter.metavar or "")
+    }
+    assert wrong == {}
+    by_name = {one.name: one.metavar for one in ALL["evaluate"].params}
+    assert [by_name[name] for name in ("k", "json_out", "worst", "match")] == ["K,K,...", "FILE", "N", "NAME,NAME,..."]
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("evaluate set.jsonl --treshold 1", "'--threshold'"),
+        ("run set.jsonl --resum", "'--resume'"),
+        ("evalute set.jsonl", "'evaluate'"),
+        ("langfuse-resent box", "'langfuse-resend'"),
+    ],
+)
+def test_what_is_mistyped_is_met_with_what_is_meant(command: Runner, typed: str, meant: str) -> None:
+    outcome = command(typed)
+    assert outcome.code == 2
+    assert outcome.err.endswith(f"Did you mean {meant}?\n")
 
 
 @pytest.mark.full

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
+from krag_eval import EvalSet, Run, RunRow
 from krag_eval.cli.output import print_report
 from krag_eval.datasets import read_evalset, read_run, write_evalset, write_run
 from krag_eval.report import build_report
@@ -181,3 +188,60 @@ def test_two_files_of_one_name_are_told_apart(run: Runner) -> None:
     done(run(f"report {SET} {ONE} other/bm25.jsonl --out a.json -k 3"))
     document = json.loads(Path("a.json").read_text(encoding="utf-8"))
     assert [system["name"] for system in document["systems"]] == ["bm25", "other/bm25"]
+
+
+def shared_gold() -> None:
+    """Ten questions that share two gold documents, and two runs of which each finds one of these."""
+    rows = [{"id": f"q{i}", "question": f"{i}?", "gold": [{"id": "ab"[i % 2]}]} for i in range(40)]
+    write_evalset(EvalSet(rows), "shared.jsonl")
+    for name in "ab":
+        made = [RunRow.from_dict({"query_id": row["id"], "retrieved": [{"id": name}]}) for row in rows]
+        write_run(Run.of(name, made), f"{name}.jsonl")
+
+
+def test_queries_that_share_gold_are_clustered_by_an_option_which_the_warning_names(run: Runner) -> None:
+    shared_gold()
+    told = run("report shared.jsonl a.jsonl b.jsonl --out apart.json")
+    assert "--cluster gold" in told.err
+    assert "cluster=" not in told.err + Path("apart.json").read_text(encoding="utf-8")
+    quiet = run("report shared.jsonl a.jsonl b.jsonl --cluster id --out same.json")
+    assert "--cluster" not in quiet.err
+    done(run("report shared.jsonl a.jsonl b.jsonl --cluster gold --out joined.json"))
+    apart, same, joined = (
+        json.loads(Path(f"{name}.json").read_text(encoding="utf-8")) for name in ("apart", "same", "joined")
+    )
+    assert apart["comparison"]["rows"] == same["comparison"]["rows"]
+    assert joined["comparison"]["rows"][0]["n_clusters"] == 2
+    low, high = (report["systems"][0]["intervals"]["recall@10"] for report in (apart, joined))
+    assert high[1] - high[0] > low[1] - low[0]
+
+
+def test_each_step_of_a_report_is_reported() -> None:
+    told: list[tuple[str, int, int]] = []
+    evalset = cases.evalset()
+    runs = {name: cases.run(name, [1, 2, None, 1]) for name in ("bm25", "dense")}
+    build_report(evalset, runs, progress=lambda one: told.append((one.name, one.done, one.total)))
+    assert told[0] == ("score", 0, 2)
+    assert ("score", 2, 2) in told
+    assert told[-1][1:] == (1, 1)
+
+
+@pytest.mark.full
+def test_a_terminal_shows_the_steps(run: Runner, tmp_path: Path) -> None:
+    read_end, write_end = pty.openpty()
+    process = subprocess.Popen(
+        [str(Path(sys.executable).with_name("krag-eval")), "report", SET, ONE, TWO, "--out", "steps.html"],
+        stdout=subprocess.DEVNULL,
+        stderr=write_end,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "120"},
+    )
+    os.close(write_end)
+    shown = b""
+    with contextlib.suppress(OSError):  # the other end is closed
+        while part := os.read(read_end, 4096):
+            shown += part
+    os.close(read_end)
+    assert process.wait() == 0
+    text = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", shown).decode()
+    for step in ("read the evaluation set", "read", "score", "causes", "write"):
+        assert re.search(rf"{step} .*\d+/\d+ 0:00:\d\d", text), step

@@ -158,7 +158,7 @@ def test_every_command_and_option_of_krag_eval_that_is_named_exists(page: Path) 
             continue
         command = COMMANDS.get(words[1], Program())
         assert words[1] in COMMANDS or words[1].startswith("-"), line
-        known = {name for parameter in command.params for name in parameter.opts} | {"--help", "-h"}
+        known = {name for parameter in command.params for name in parameter.opts} | {"--help", "--help-all", "-h"}
         assert [word for word in words if word.startswith("-") and word != "-" and word not in known] == [], line
 
 

@@ -37,9 +37,7 @@ def test_the_tables_are_written_into_that_page(tmp_path: Path, monkeypatch: pyte
     assert page.read_text(encoding="utf-8") == f"before\n{START}\nnew\n{END}\nafter\n"
 
 
-def test_comments_docstrings_and_imports_change_no_hash(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_comments_docstrings_and_imports_change_no_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "krag_eval" / "statistics"
     folder.mkdir(parents=True)
     monkeypatch.setattr(simulate_statistics, "ROOT", tmp_path)

@@ -300,7 +300,7 @@ import json, os, shutil, sys, tempfile
 from krag_eval.cli import main
 from krag_eval.cli.app import Program
 import krag_eval.report, krag_eval.analysis.comparison, scipy.stats
-for name in Program().list_commands(None): Program().get_command(None, name)
+Program().every_command()
 
 for line in json.loads(sys.argv[1]):
     copied = shutil.copytree(".", os.path.join(tempfile.mkdtemp(), "copy"))

@@ -85,8 +85,7 @@ def test_a_retriever_that_is_named_is_imported_and_nothing_else(folder: Path) ->
 @pytest.mark.full
 def test_what_the_program_imports_later_is_what_is_installed(folder: Path) -> None:
     line = (
-        "bench --retriever named.wanted:search --evalset set.jsonl --skip-e2e --k 1 --out report.html "
-        "--out report.md"
+        "bench --retriever named.wanted:search --evalset set.jsonl --skip-e2e --k 1 --out report.html --out report.md"
     )
     done = krag_eval(folder, line)
     assert (done.returncode, sprung(folder)) == (0, []), done.stderr

@@ -18,9 +18,11 @@ from xml.etree.ElementTree import Element
 import html5lib
 import numpy as np
 
-from krag_eval._utils.formatting import format_difference, format_value
+from krag_eval._utils.formatting import clip, format_difference, format_value, one_line
 from krag_eval.analysis.comparison import ComparisonRow, Outcome
+from krag_eval.metrics.names import is_lower_better
 from krag_eval.report import Report, ReportedSystem
+from krag_eval.report.sections.overview import main_key
 from krag_eval_report.html.texts import printable
 from krag_eval_report.languages import languages
 
@@ -32,12 +34,19 @@ TICKS = ("axis", "plane")
 HEADINGS = ("interval-title", "scores-about", "differences-about", "foot-band", "board-p50", "board-p95")
 
 
+class Systems(dict[str, ReportedSystem]):
+    """Systems by their names, and by these as a page shows them."""
+
+    def __missing__(self, name: str) -> ReportedSystem:
+        return next(system for known, system in self.items() if shown(known) == shown(name))
+
+
 class Source:
     """The results of a report, asked anew: nothing here is read from what the page was made of."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self.systems = {name: of for of in report.systems for name in (of.name, str(printable(of.name)))}
+        self.systems = Systems({system.name: system for system in report.systems})
         self.names = set(self._names())
         self.shown = set(map(shown, self.names))
 
@@ -200,7 +209,7 @@ def missing_queries(source: Source, name: str) -> int:
 def named(source: Source, short: str) -> str:
     """The run whose name a sentence may have cut."""
     begin = short.removesuffix("…").removesuffix("...")
-    return next(name for name in source.systems if " ".join(name.split()).startswith(begin))
+    return next(name for name in source.systems if one_line(name).startswith(begin))
 
 
 def outcomes(source: Source, name: str) -> dict[str, Outcome]:
@@ -322,13 +331,34 @@ def questions_in_index(source: Source, a: dict[str, Any]) -> bool:
     return any(count(system) == a["n"] for system in source.systems.values())
 
 
-def names_count(source: Source, names: str, more: int = 0) -> bool:
-    listed = [
-        one
-        for one in source.systems
-        if any(" ".join(one.split()).startswith(part.rstrip("….")) for part in names.split(", "))
-    ]
-    return len(listed) >= 1 and len(listed) + more <= len(source.systems) + 4
+def listed(source: Source, names: str) -> list[str]:
+    """The runs that a sentence lists, each perhaps cut."""
+    found, rest = [], names
+    while rest:
+        known = {clip(one_line(name), 48): name for name in source.systems}
+        text = max((one for one in known if rest == one or rest.startswith(f"{one}, ")), key=len)
+        found.append(known[text])
+        rest = rest[len(text) :].removeprefix(", ")
+    return found
+
+
+def as_listed(source: Source, a: dict[str, Any], kind: str) -> bool:
+    """Whether the best run, or the baseline, stands to the listed runs as a sentence says."""
+    names = listed(source, a["names"])
+    if len(names) + a.get("more", 0) >= len(source.systems) + (kind != "close"):
+        return False
+    if kind.startswith("many-"):
+        return all(str(outcomes(source, name)[a["key"]]) == kind.removeprefix("many-") for name in names)
+    key = main_key(source.report)
+    sign = -1 if is_lower_better(key) else 1
+    best = max(
+        (name for name in source.systems if not np.isnan(source.column(name, key)).all()),
+        key=lambda name: sign * source.mean(name, key),
+    )
+    gains = {name: sign * (source.column(best, key) - source.column(name, key)) for name in names}
+    if kind == "close":
+        return True
+    return all(np.nanmean(of) > 0 and (of > 0).sum() > (of < 0).sum() for of in gains.values())
 
 
 MESSAGES: dict[str, Callable[[Source, dict[str, Any]], bool]] = {
@@ -395,7 +425,7 @@ MESSAGES: dict[str, Callable[[Source, dict[str, Any]], bool]] = {
         for outcome in (Outcome.BETTER, Outcome.WORSE)
     },
     **{
-        f"support-{kind}{more}": lambda s, a: names_count(s, a["names"], a.get("more", 0))
+        f"support-{kind}{more}": partial(as_listed, kind=kind)
         for kind in ("better-than", "close", "many-better", "many-worse")
         for more in ("", "-more")
     },

@@ -40,10 +40,7 @@ def all_commands() -> dict[str, click.Command]:
     """The commands by name, all of them imported."""
     from krag_eval.cli.app import Program
 
-    program = Program()
-    context = program.make_context("krag-eval", [], resilient_parsing=True)
-    found = {name: program.get_command(context, name) for name in program.list_commands(context)}
-    return {name: command for name, command in found.items() if command is not None}
+    return Program().every_command()
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from krag_eval.toolkit import (
     write_atomically,
 )
 from krag_eval_report.boards import read_boards
-from krag_eval_report.leaderboards import badge, sections_of_boards, write_leaderboard
+from krag_eval_report.leaderboards import leaderboard_badge, sections_of_boards, write_leaderboard
 
 CUT_OFFS = (10,)
 
@@ -88,5 +88,5 @@ def leaderboard(
     else:
         write_leaderboard(boards, out, format, force)
     if badge_out is not None:
-        write_atomically(badge_out, [badge(boards, badge_run)])
+        write_atomically(badge_out, [leaderboard_badge(boards, badge_run)])
     print_written(written)

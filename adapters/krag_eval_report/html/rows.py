@@ -7,13 +7,11 @@ a string that begins with `MARK`, which the page replaces by the text of that nu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from krag_eval import KragEvalError, Question
 from krag_eval.toolkit import Report, dump_json
-
-if TYPE_CHECKING:
-    from krag_eval_report.html.page import Texts
+from krag_eval_report.html.numbered import Texts
 
 MARK = "\x01"
 """What begins a string of a row that stands for a text; the number of the text follows, or `q` for the question."""

@@ -746,6 +746,19 @@ labels-without-ids = the queries have no ids here; build the report from an eval
 
 overview-title = In short
 
+# Plots
+
+plot-hits = Questions for which something was found
+plot-over_k = Metrics over the cut-off
+plot-over_size = Recall over the size of what was retrieved
+plot-over_searches = Recall over the searches of a session
+plot-spread = Values of single questions
+plot-sweep = Metrics over the matching threshold
+plot-changes = Queries won, tied and lost against the baseline
+plot-slices = Means by slice
+plot-causes = Gold documents found, and causes of misses
+plot-stages = Where needs were lost
+
 
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js
 

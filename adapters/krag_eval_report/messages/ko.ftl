@@ -662,6 +662,19 @@ labels-without-ids = 질문에 ID가 없습니다. 평가 세트로 리포트를
 
 overview-title = 요약
 
+# Plots
+
+plot-hits = 정답 문서를 하나라도 찾은 질문
+plot-over_k = 컷오프에 따른 지표
+plot-over_size = 검색된 양에 따른 재현율
+plot-over_searches = 세션의 검색 횟수에 따른 재현율
+plot-spread = 질문별 값
+plot-sweep = 매칭 임계값에 따른 지표
+plot-changes = 기준 대비 이긴 질문, 비긴 질문, 진 질문
+plot-slices = 슬라이스별 평균
+plot-causes = 찾은 정답 문서와 놓친 원인
+plot-stages = 정답 단위를 잃은 곳
+
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js
 
 folder-about = 이 폴더와 하위 폴더의 리포트와 실행입니다. 최신순입니다.

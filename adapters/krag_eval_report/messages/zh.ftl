@@ -662,6 +662,19 @@ labels-without-ids = 问题没有 ID；请用评测集生成报告
 
 overview-title = 概览
 
+# Plots
+
+plot-hits = 找到内容的问题
+plot-over_k = 指标随截断位置的变化
+plot-over_size = 召回率随检索结果大小的变化
+plot-over_searches = 召回率随会话中搜索次数的变化
+plot-spread = 单个问题的取值
+plot-sweep = 指标随匹配阈值的变化
+plot-changes = 相对基线的胜、平、负问题数
+plot-slices = 各切片的平均值
+plot-causes = 找到的标准答案文档与漏掉的原因
+plot-stages = 标准答案项在哪里丢失
+
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js
 
 folder-about = 本文件夹及其子文件夹中的报告和运行，最新的在前。

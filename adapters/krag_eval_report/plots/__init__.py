@@ -33,8 +33,9 @@ from krag_eval_report.plots.distributions import (
     plot_spread,
     plot_stages,
 )
-from krag_eval_report.plots.drawing import Drawing, add_caption, style
+from krag_eval_report.plots.drawing import Drawing, add_caption
 from krag_eval_report.plots.fonts import warn_of_boxes, without_glyph_warnings
+from krag_eval_report.plots.style import style
 from krag_eval_report.plots.svg import as_svg, settle
 
 if TYPE_CHECKING:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import InvalidInputError
 from krag_eval.toolkit import Report, Sweep, display_width, new_figure, number_of, shorten
 from krag_eval_report.plots.fonts import set_fonts, warn_of_boxes
+from krag_eval_report.plots.style import INK, clean, style
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -21,15 +20,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-INK = "#1f2328"
-"""The colour of text and axes; in a page it becomes the page's text colour."""
-
 WIDTH = 7.2  # inches
 LETTER = 0.075  # inches, about
 
 TOPS = (0.2, 0.4, 1)
-
-_STYLE = Path(__file__).with_name("plots.mplstyle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +46,6 @@ def link(bars: BarContainer, addresses: Sequence[str], said: Sequence[str]) -> N
     for bar, address, name in zip(bars, addresses, said, strict=True):
         if bar.get_width() and bar.get_height():
             bar.set(url=address, label=f"_{name}")  # the underscore keeps it out of the legend
-
-
-@contextmanager
-def style() -> Iterator[None]:
-    """Apply the style of all plots, whatever style the user has set."""
-    import matplotlib.style
-
-    with matplotlib.style.context(["default", _STYLE]):
-        yield
 
 
 @contextmanager
@@ -129,24 +114,6 @@ def captioned(drawn: Drawing, of: Report | Sequence[Sweep | str]) -> Figure:
     warn_of_boxes([drawn.figure])
     vars(drawn.figure).update(heading=drawn.title, alternative=drawn.description)  # it is a `Picture`
     return drawn.figure
-
-
-NAMELESS = "(no name)"
-# Characters that change the direction of the text after them, so that a name could rewrite the label beside it.
-_DIRECTION = dict.fromkeys([0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)])
-
-
-def clean(text: str) -> str:
-    """Return the text on one line: white space becomes one space, control characters and lone surrogates are replaced.
-
-    >>> clean(f"bm25{chr(10)}  words{chr(7)}")
-    'bm25 words�'
-    """
-    shown = (
-        " " if c.isspace() else "\ufffd" if unicodedata.category(c) in {"Cc", "Cs", "Cn"} else c
-        for c in text.translate(_DIRECTION)
-    )
-    return " ".join("".join(shown).split()) or NAMELESS
 
 
 def labels_of(names: Sequence[str], width: int) -> list[str]:

@@ -178,7 +178,7 @@ def draw_points(
         name_rows(axes, [name for name, *_ in points], unit)
     said = (
         (
-            clean(name),
+            clean(name).removeprefix("▲ ").removeprefix("▼ "),
             [format_value(value) + (f" ({ends[0]:.4f} to {ends[1]:.4f})" if ends else ""), *words[place : place + 1]],
         )
         for place, (name, value, ends) in enumerate(points)

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from krag_eval_report.plots.drawing import INK, clean, style
 from krag_eval_report.plots.fonts import without_glyph_warnings
+from krag_eval_report.plots.style import INK, clean, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

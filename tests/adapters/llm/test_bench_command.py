@@ -178,3 +178,11 @@ def test_a_page_that_is_in_the_way_is_not_written_over(run: Runner, folder: Path
     assert "report.html: already exists" in outcome.err
     assert (folder / "report.html").read_text() == "mine"
     assert not (folder / "report.json").exists()
+
+
+def test_the_former_name_of_out_is_taken_for_one_release_with_a_word(run: Runner) -> None:
+    outcome = run("--evalset", "set.jsonl", "--skip-e2e", "--output", "former.md")
+    assert outcome.code == 0
+    assert Path("former.md").is_file()
+    assert outcome.err.count("former name") == 1
+    assert "former name" not in run("--evalset", "set.jsonl", "--skip-e2e", "--out", "now.md").err

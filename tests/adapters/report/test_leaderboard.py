@@ -20,7 +20,7 @@ from markdown_it import MarkdownIt
 from krag_eval import EvalSet, InvalidInputError, Run, RunRow, compare, evaluate_run, write_evalset, write_run
 from krag_eval_report.boards import Board, Boards, read_boards
 from krag_eval_report.leaderboards import (
-    badge,
+    leaderboard_badge,
     leaderboard_csv,
     leaderboard_html,
     leaderboard_json,
@@ -115,7 +115,7 @@ def test_what_was_written_before_is_no_input(shop: Path) -> None:
     boards = read_boards(shop)
     for ending in WRITERS:
         write_leaderboard(boards, shop / f"board.{ending}")
-    (shop / "badge.svg").write_text(badge(boards), encoding="utf-8")
+    (shop / "badge.svg").write_text(leaderboard_badge(boards), encoding="utf-8")
     again = read_boards(shop)
     assert [file for file, _ in again.skipped] == ["board.csv"]
     assert again.boards == boards.boards
@@ -177,7 +177,7 @@ def test_a_run_that_leaks_is_listed_last_and_not_ranked(tmp_path: Path) -> None:
     (board,) = boards.boards
     assert [(run.name, run.n_leaking) for run in board.runs] == [("clean", 0), ("leaky", N)]
     assert board.frontier == ()
-    assert "clean" in badge(boards)
+    assert "clean" in leaderboard_badge(boards)
 
 
 def test_missing_rows_and_failures_are_counted_beside_the_value(tmp_path: Path) -> None:
@@ -271,7 +271,7 @@ def test_no_name_is_markup(shop: Path, attack: str) -> None:
     assert elements(page) == elements("".join(leaderboard_html(harmless)))
     assert "\x00" not in page
     assert tags("".join(leaderboard_markdown(attacked))) <= tags("".join(leaderboard_markdown(harmless)))
-    picture, plain = (ET.fromstring(badge(one).encode("utf-8", "strict")) for one in (attacked, harmless))
+    picture, plain = (ET.fromstring(leaderboard_badge(one).encode("utf-8", "strict")) for one in (attacked, harmless))
     assert [(one.tag, sorted(one.attrib)) for one in picture.iter()] == [
         (one.tag, sorted(one.attrib)) for one in plain.iter()
     ]
@@ -280,14 +280,14 @@ def test_no_name_is_markup(shop: Path, attack: str) -> None:
 
 def test_the_badge_says_what_it_shows(shop: Path) -> None:
     boards = read_boards(shop)
-    picture = ET.fromstring(badge(boards, "slow"))
+    picture = ET.fromstring(leaderboard_badge(boards, "slow"))
     title, *texts = ["".join(one.itertext()) for one in picture.iter() if one.tag.endswith(("title", "text"))]
     assert "slow" in title
     assert "recall@10" in title
     assert texts == ["slow recall@10", texts[1]]
     assert texts[1].startswith("0.500 (")
     with pytest.raises(InvalidInputError):
-        badge(boards, "slwo")
+        leaderboard_badge(boards, "slwo")
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
@@ -322,7 +322,7 @@ def test_the_command_writes_the_leaderboard_and_the_badge(command: Runner, shop:
     assert "broken.jsonl" in first.err
     boards = read_boards(shop, baseline="bm25")
     assert Path("board.md").read_text(encoding="utf-8") == "".join(leaderboard_markdown(boards))
-    assert Path("badge.svg").read_text(encoding="utf-8") == badge(boards, "bm25")
+    assert Path("badge.svg").read_text(encoding="utf-8") == leaderboard_badge(boards, "bm25")
     assert command(line).code == 2
     assert command(f"{line} --force").code == 0
 

@@ -56,12 +56,15 @@ def reports() -> dict[str, Report]:
         {"id": name, "question": name, "gold_chunk_ids": ["a", "b", "c"], **fields[place % 2]}
         for place, name in enumerate(ids)
     )
-    stages = [
+    stages: list[dict[str, Any]] = [
         {"name": "bm25", "retrieved": [{"id": "a"}, {"id": "b"}]},
         {"name": "rerank", "inputs": ["bm25"], "retrieved": [{"id": "x"}, {"id": "a"}]},
     ]
     rows = [{"query_id": name, "stages": stages} for name in ids[2:]]
-    other = [{"query_id": ids[0], "stages": stages[:1]}, {"query_id": ids[1], "error": "TimeoutError"}]
+    other: list[dict[str, Any]] = [
+        {"query_id": ids[0], "stages": stages[:1]},
+        {"query_id": ids[1], "error": "TimeoutError"},
+    ]
     run = Run.of("pipeline", [RunRow.from_dict(row) for row in (*other, *rows)])
     return {
         **{name: make() for name, make in table_cases.REPORTS.items()},

@@ -12,7 +12,8 @@ import pytest
 from krag_eval import EvalSet, MissingDependencyError, evaluate_ids
 from krag_eval.report import build_report
 from krag_eval_report.html import html_page, html_parts
-from krag_eval_report.html.page import SCRIPTS, Texts, fluent
+from krag_eval_report.html.numbered import Texts
+from krag_eval_report.html.page import SCRIPTS, fluent
 from tests.support.page_cases import RUSSIAN, TEXTS, from_lists, page_of, run_of, shop
 
 

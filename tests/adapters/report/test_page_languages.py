@@ -12,6 +12,7 @@ from krag_eval import build_report, evaluate_ids
 from krag_eval_report.html import html_page
 from krag_eval_report.languages import languages
 from tests.support import table_cases
+from tests.support.browser import findings
 from tests.support.page_cases import page_of, shop, write_page
 
 if TYPE_CHECKING:
@@ -178,3 +179,20 @@ def test_a_page_without_a_language_is_written_in_english() -> None:
     page = page_of(shop())
     assert '<html lang="en" dir="ltr">' in page
     assert '<html lang="ko" dir="ltr" data-chosen>' in html_page(shop(), "ko")
+
+
+# Contrast depends on the theme, and what has a name on the language.
+@pytest.mark.parametrize(("code", "theme"), [("en", "dark"), ("ko", "light"), ("ru", "dark"), ("zh", "light")])
+def test_axe_finds_nothing_in_any_language(browser: Browser, tmp_path: Path, code: str, theme: str) -> None:
+    address = write_page(tmp_path, table_cases.two_runs())
+    context = browser.new_context(bypass_csp=True, offline=True, color_scheme="dark" if theme == "dark" else "light")
+    try:
+        for view in ("overview", "queries", "n=1", "details"):
+            page = context.new_page()
+            page.goto(f"{address}#{view}")
+            page.select_option("#krag-language", code, force=True)
+            page.wait_for_timeout(100)
+            assert findings(page) == [], f"{code} {view}"
+            page.close()
+    finally:
+        context.close()

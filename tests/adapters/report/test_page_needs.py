@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from krag_eval import build_report, evaluate
-from krag_eval_report.html.page import Details, Texts
+from krag_eval_report.html.numbered import Texts
+from krag_eval_report.html.page import Details
 
 EITHER = [{"any_of": [{"id": "a"}, {"id": "b"}], "grade": 2}, {"id": "b"}]
 FOUND = [{"id": "b"}, {"id": "x"}, {"id": "a"}]

@@ -12,7 +12,8 @@ import pytest
 
 from krag_eval._utils.formatting import display_width, shorten
 from krag_eval_report.plots import ReportFigure, drawings_of, figures_of
-from krag_eval_report.plots.drawing import INK, clean, drawing, labels_of
+from krag_eval_report.plots.drawing import drawing, labels_of
+from krag_eval_report.plots.style import INK, clean
 from krag_eval_report.plots.svg import as_svg
 from tests.support.plot_cases import HOSTILE, hostile, rouge, two_systems
 
