@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from krag_eval import TOKENIZERS, InvalidInputError
+from krag_eval import TOKENIZERS, InvalidInputError, evaluate
 from krag_eval.matching import near_duplicates
-from krag_eval.matching.near_duplicates import group_near_duplicates
+from krag_eval.matching.near_duplicates import NEAR, group_near_duplicates, near_pairs
+from krag_eval.matching.settings import make_settings
 from tests.support.reference import rouge
 
 
@@ -105,3 +108,23 @@ def test_the_tokenizer_decides_what_a_word_is() -> None:
 def test_a_threshold_that_is_none_is_refused(threshold: float) -> None:
     with pytest.raises(InvalidInputError, match="`threshold`"):
         group_near_duplicates(["a"], threshold)
+
+
+@given(
+    st.lists(st.lists(st.none() | st.lists(st.sampled_from("abcd"), max_size=6).map(" ".join), max_size=5), max_size=4)
+)
+def test_near_pairs_are_those_of_one_text_scored_against_each_earlier_one(rows: list[list[str | None]]) -> None:
+    texts = [text for row in rows for text in row]
+    offsets = np.cumsum([0, *map(len, rows)])
+    expected: dict[int, set[int]] = {}
+    for start, stop in itertools.pairwise(offsets.tolist()):
+        for later in range(start, stop):
+            for earlier in range(start, later):
+                one, other = texts[earlier], texts[later]
+                if (
+                    one
+                    and other
+                    and evaluate([[one]], [[other]], k=1, match_method="rougeL", threshold=NEAR)["recall@1"]
+                ):
+                    expected.setdefault(later, set()).add(earlier)
+    assert near_pairs(texts, offsets, make_settings(match_method="id")) == expected
