@@ -1,4 +1,4 @@
-"""How often do rankings of chunkings by chunk and by span name different winners? Prints the table of benchmarks/guides.md.
+"""How often do rankings of chunkings by chunk and by span name different winners? The table of benchmarks/guides.md.
 
     python benchmarks/chunkers.py ../shared/data
 

@@ -34,7 +34,8 @@ from krag_eval.toolkit import (
     write_atomically,
 )
 from krag_eval_report.boards import Board, Boards, RankedRun, no_run
-from krag_eval_report.html.page import digest, printable, read_template, template_of
+from krag_eval_report.html.page import digest, read_template, template_of
+from krag_eval_report.html.texts import printable
 
 __all__ = ["leaderboard_badge", "leaderboard_html", "leaderboard_markdown", "sections_of_boards", "write_leaderboard"]
 

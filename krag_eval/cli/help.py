@@ -39,13 +39,13 @@ _RARE = {
     *("rows", "separator", "flatten", "encoding", "sheet", "from_format", "max_bad_rows", "allow_repeated_ids", "keep"),
     *("names", "limits", "plain", "title", "plots", "per_query", "journals", "prompts", "min_words", "most_prompts"),
     *("ties", "traces", "repeated", "retries", "retry_errors", "max_error_rate", "concurrency", "timeout", "metadata"),
-    "workers",
+    *("workers", "output", "e2e_limit"),
 }
 _MOST_EXPLAINED = 16  # options of a command, all of which its help explains
 _COMMANDS = {
     "Look at files": "inspect validate convert reanchor",
     "Ask a retriever": "run bench chunkers demo",
-    "Score and explain": "evaluate compare report diagnose funnel fuse verify score-logs",
+    "Score and explain": "evaluate compare report leaderboard diagnose funnel fuse verify score-logs",
     "Decide": "gate plan",
     "Label and generate": "start label doctor estimate generate view",
     "Send": "langfuse-resend",

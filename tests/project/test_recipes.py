@@ -98,7 +98,7 @@ def test_it_is_everywhere():
     assert row.lower_is_better
     policy = Policy.from_dict({{"gate": {{"require": ["observed(shine@1) <= 1"]}}}})
     assert str(check_gate(SET, make_run("r", SET, set()), policy).status) == "pass"
-    assert ("shine" in help_of("evaluate")) == {in_help}
+    assert ("shine" in help_of("evaluate", is_whole=True)) == {in_help}
     with pytest.raises(UnknownMetricError, match="shine"):
         evaluate([["a"]], [["a"]], metrics="unknown")
 """
@@ -270,7 +270,7 @@ from tests.cli.test_help import help_of
 
 def test_it_is_everywhere():
     assert evaluate([["a"]], [["a"]], match_method="exact", k=1)["recall@1"] == 1
-    assert "exact" in help_of("evaluate")
+    assert "exact" in help_of("evaluate", is_whole=True)
     with pytest.raises(ValueError, match="exact"):
         evaluate([["a"]], [["a"]], match_method="unknown")
 """,
@@ -307,7 +307,7 @@ def test_it_is_everywhere():
     assert found["recall@1"] == 1
     assert "tok:shine" in found.signature
     for command in ("evaluate", "validate", "doctor", "reanchor", "bench", "compare"):
-        assert "shine" in help_of(command)
+        assert "shine" in help_of(command, is_whole=True)
     assert "shine" in values_of("tokenizer")
     with pytest.raises(InvalidInputError, match="Known tokenizers: .*shine"):
         evaluate([["a"]], [["a"]], match_method="rouge1", tokenizer="unknown")
@@ -347,7 +347,8 @@ def test_it_is_everywhere(command: Runner):
     assert command("convert", "set", "x.shine", "--force").code == 0
     assert Path("x.shine").read_text() == "#shine\\nWhen?\\tc1\\n"
     assert command("validate", "x.shine").code == 0
-    assert ["shine" in help_of("evaluate"), "shine" in help_of("convert").partition("--to")[2]] == [True, True]
+    shown = [help_of(name, is_whole=True) for name in ("evaluate", "convert")]
+    assert ["shine" in shown[0], "shine" in shown[1].partition("--to")[2]] == [True, True]
     assert ["shine" in values_of("from_format"), "shine" in values_of("to_format")] == [True, True]
     with pytest.raises(InvalidInputError, match="Known formats: .*shine"):
         read_evalset("set", format="unknown")

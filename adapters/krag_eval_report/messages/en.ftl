@@ -182,6 +182,9 @@ fact-slice-below = Surely below the mean of { $name }: { $field } = { $value }, 
 fact-slice-above = Surely above the mean of { $name }: { $field } = { $value }, { $key } { VALUE($mean) } over { $n } queries; { VALUE($all) } over all.
 gate-status = Gate of { $name }: { $status }
 
+unit-ms = ms
+
+
 ## Search, filters and the list: queries.html.j2, keys.html.j2, controls.js, chips.js, list.js, row.js, means.js, address.js
 
 questions-title = Questions

@@ -163,6 +163,8 @@ fact-slice-below = { $name }: 평균보다 확실히 낮음. { $field } = { $val
 fact-slice-above = { $name }: 평균보다 확실히 높음. { $field } = { $value }, 질문 { $n }개의 { $key } { VALUE($mean) }, 전체는 { VALUE($all) }.
 gate-status = { $name } 게이트: { $status }
 
+unit-ms = ms
+
 ## Search, filters and the list: queries.html.j2, keys.html.j2, controls.js, chips.js, list.js, row.js, means.js, address.js
 
 questions-title = 질문

@@ -156,8 +156,8 @@ support-worse = Хуже: { $keys }.
 support-latency = Медианная задержка: { VALUE($ours) } мс против { VALUE($theirs) } мс.
 support-better-than = Достоверно лучше, чем { $names }.
 support-better-than-more = Достоверно лучше, чем { $names } и ещё { $more }.
-support-close = По этим вопросам не отличить, возможно, не хуже: { $names }.
-support-close-more = По этим вопросам не отличить, возможно, не хуже: { $names } и ещё { $more }.
+support-close = По этим вопросам не отличить (возможно, не хуже): { $names }.
+support-close-more = По этим вопросам не отличить (возможно, не хуже): { $names } и ещё { $more }.
 support-many-better = Лучше, чем { $baseline }, по { $key }: { $names }.
 support-many-better-more = Лучше, чем { $baseline }, по { $key }: { $names } и ещё { $more }.
 support-many-worse = Хуже, чем { $baseline }, по { $key }: { $names }.
@@ -186,6 +186,8 @@ fact-slice-worse = Хуже: { $field } = { $value }, { $key } у { $name } { VA
 fact-slice-below = { $name }: достоверно ниже среднего. { $field } = { $value }, { $key } { VALUE($mean) } (вопросов: { $n }); по всем { VALUE($all) }.
 fact-slice-above = { $name }: достоверно выше среднего. { $field } = { $value }, { $key } { VALUE($mean) } (вопросов: { $n }); по всем { VALUE($all) }.
 gate-status = Проверка { $name }: { $status }
+
+unit-ms = мс
 
 ## Search, filters and the list: queries.html.j2, keys.html.j2, controls.js, chips.js, list.js, row.js, means.js, address.js
 
@@ -370,7 +372,7 @@ copy-as-text = Скопировать как текст
 print = Печать
 lead-no-gold = На этот вопрос не отвечает ни один эталонный документ, поэтому метрики не определены.
 lead-one = { $run }: найдено эталонных документов { $n } из { $of }.
-lead-two = Найдено эталонных документов из { $of }: { $one } — { $n }, { $other } — { $m }.
+lead-two = Эталонных документов: { $of }. Найдено: { $one } — { $n }, { $other } — { $m }.
 lead-many = Прогонов { $runs }: все эталонные документы ({ $of }) находят { $every }, часть — { $some }, ни одного — { $none }.
 expected-answer = Ожидаемый ответ
 answer-given = Полученный ответ
@@ -410,7 +412,7 @@ fate-repeat = то же, что эталон { $n }
 fate-alternative = замена для эталона { $n }
 matched-by = метод: { $method } ({ VALUE($similarity) })
 match-of-gold = эталон { $n }, метод: { $method } ({ VALUE($similarity) })
-method-id = идентификатор
+method-id = ID
 method-text = текст
 method-containment = вхождение
 method-embedding = эмбеддинги

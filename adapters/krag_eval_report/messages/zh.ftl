@@ -163,6 +163,8 @@ fact-slice-below = { $name }：确定低于平均值。{ $field } = { $value }�
 fact-slice-above = { $name }：确定高于平均值。{ $field } = { $value }，{ $n } 个问题的 { $key } 为 { VALUE($mean) }，全部为 { VALUE($all) }。
 gate-status = { $name } 的门禁：{ $status }
 
+unit-ms = 毫秒
+
 ## Search, filters and the list: queries.html.j2, keys.html.j2, controls.js, chips.js, list.js, row.js, means.js, address.js
 
 questions-title = 问题
