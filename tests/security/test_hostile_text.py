@@ -234,6 +234,8 @@ COMMANDS: list[list[str]] = [
     ["inspect", SET, "--other", RUN],
     ["langfuse-resend", f"no{FILE}.outbox"],
     ["view", f"no{FILE}"],
+    ["leaderboard", f"no{FILE}"],
+    ["leaderboard", "."],
     ["demo", f"--{FILE}"],
     [FILE],
 ]  # fmt: skip
