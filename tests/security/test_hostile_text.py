@@ -237,6 +237,8 @@ COMMANDS: list[list[str]] = [
     ["leaderboard", ".", "--baseline", FILE],
     ["leaderboard", f"no{FILE}"],
     ["view", f"no{FILE}"],
+    ["leaderboard", f"no{FILE}"],
+    ["leaderboard", "."],
     ["demo", f"--{FILE}"],
     [FILE],
 ]  # fmt: skip
