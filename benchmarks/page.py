@@ -209,6 +209,14 @@ The HTML page of two runs whose texts of about 300 characters are nearly all dif
 address to the drawn list, best of three, where Chromium and playwright are installed.
 """,
     ),
+    "page": _Section(
+        "Use a page of a report",
+        """\
+The HTML page of five runs, all of whose questions have texts of their own: how large it is beside these, how long
+Chromium takes to the first paint and to the list, and the longest time of a key there, in an open question and while a
+word is searched for. The time of the processor is that of the page's own thread, whatever else the machine does.
+""",
+    ),
     "import": _Section("Import time", "`python -X importtime`, the best of five.\n"),
 }
 

@@ -39,7 +39,7 @@ _RARE = {
     *("rows", "separator", "flatten", "encoding", "sheet", "from_format", "max_bad_rows", "allow_repeated_ids", "keep"),
     *("names", "limits", "plain", "title", "plots", "per_query", "journals", "prompts", "min_words", "most_prompts"),
     *("ties", "traces", "repeated", "retries", "retry_errors", "max_error_rate", "concurrency", "timeout", "metadata"),
-    *("workers", "e2e_limit"),
+    *("workers", "output", "e2e_limit"),
 }
 _MOST_EXPLAINED = 16  # options of a command, all of which its help explains
 _COMMANDS = {

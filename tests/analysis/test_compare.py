@@ -315,7 +315,7 @@ def test_transitions_say_what_became_of_every_gold_document() -> None:
         Transition("other", "never_retrieved", "found", 1, ("q3",)),
     }
     text = " ".join(repr(compare(questions, {"deep": deep, "other": other}, k=2)).split())
-    assert "gold documents found now, missed before within rank 5: 2 (1 ranked_below_k, 1 never_retrieved)" in text
+    assert "gold documents found now, missed before within rank 2: 2 (1 ranked_below_k, 1 never_retrieved)" in text
 
 
 def test_failed_retrievals_are_counted_and_named() -> None:

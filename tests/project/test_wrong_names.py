@@ -58,6 +58,7 @@ TAKE_SETTINGS: dict[str, tuple[object, ...]] = {
     "evaluate_run": (QUESTIONS, RUN),
     "evaluate_stream": ([(["a"], ["a"])],),
     "no_answer_curve": ([[]], [[]]),
+    "read_boards": ("no such folder",),
     "run_bench": ([], never),
     "score_logs": ("no such file.parquet", "out.parquet"),
     "score_row": (GOLD[0], RETRIEVED[0]),

@@ -52,7 +52,7 @@ class Source:
 
     def _names(self) -> Iterator[str]:
         for system in self.report.systems:
-            yield system.name
+            yield from (system.name, *self.systems)
             yield from system.result
             yield from {key.partition("@")[0] for key in system.result}
             yield from system.detail.query_ids or ()
@@ -70,17 +70,22 @@ class Source:
             yield from (str(place + 1) for place in range(self.report.n_queries))
 
     def column(self, name: str, key: str) -> np.ndarray:
-        return np.asarray(self.systems[name].detail.values[key], dtype=float)
+        return np.asarray(self.systems[printed(name)].detail.values[key], dtype=float)
 
     def mean(self, name: str, key: str) -> float:
         return float(np.nanmean(self.column(name, key)))
 
     def row(self, name: str, key: str) -> ComparisonRow:
         assert self.report.comparison is not None
-        return next(row for row in self.report.comparison.rows if (row.system, row.key) == (name, key))
+        rows = self.report.comparison.rows
+        return next(row for row in rows if (printed(row.system), row.key) == (printed(name), key))
 
     def chosen(self, field: str, value: str) -> np.ndarray:
-        return next(p.chosen for p in self.report.slices if (str(p.field), p.value or "") == (field, value))
+        return next(
+            p.chosen
+            for p in self.report.slices
+            if tuple(map(printable, (str(p.field), p.value or ""))) == (field, value)
+        )
 
     def seconds(self, name: str, share: float) -> str:
         run = self.systems[name].run
@@ -121,6 +126,10 @@ def rank_of(report: Report) -> int | None:
 def within(system: ReportedSystem, k: int | None) -> np.ndarray:
     rank = np.asarray(system.detail.gold_rank)
     return (rank > 0) & ((rank <= k) if k is not None else True)
+
+
+def printed(name: str) -> str:
+    return str(printable(name))
 
 
 def three(value: float) -> str:
@@ -209,19 +218,19 @@ def missing_queries(source: Source, name: str) -> int:
 def named(source: Source, short: str) -> str:
     """The run whose name a sentence may have cut."""
     begin = short.removesuffix("…").removesuffix("...")
-    return next(name for name in source.systems if one_line(name).startswith(begin))
+    return next(name for name, one in source.systems.items() if one_line(one.name).startswith(one_line(begin)))
 
 
 def outcomes(source: Source, name: str) -> dict[str, Outcome]:
     assert source.report.comparison is not None
-    return {row.key: row.outcome for row in source.report.comparison.rows if row.system == name}
+    return {row.key: row.outcome for row in source.report.comparison.rows if printed(row.system) == name}
 
 
 def decided_as(source: Source, a: dict[str, Any], *expected: Outcome) -> bool:
     """Whether the two runs are compared, and exactly these of better and worse are decided in any metric."""
     assert source.report.comparison is not None
     found = set(outcomes(source, named(source, a["a"])).values()) & {Outcome.BETTER, Outcome.WORSE}
-    return source.report.comparison.baseline == named(source, a["b"]) and found == set(expected)
+    return printed(source.report.comparison.baseline) == named(source, a["b"]) and found == set(expected)
 
 
 def is_best(source: Source, a: dict[str, Any], best: Callable[..., float]) -> bool:
@@ -247,7 +256,7 @@ def of_difference(source: Source, a: dict[str, Any]) -> bool:
             counts = [won(source, row.system, row.key, sign) for sign in (1, 0, -1)]
             low = "low" not in a or [signed(row.low or 0.0), signed(row.high or 0.0)] == [a["low"], a["high"]]
             if counts == [a["won"], a["tied"], a["lost"]] and sum(counts) == a["n"] and low:
-                return three(source.mean(row.baseline, row.key)) == a["before"]
+                return bool(three(source.mean(row.baseline, row.key)) == a["before"])
     return False
 
 
@@ -267,13 +276,13 @@ def of_failures(source: Source, a: dict[str, Any]) -> bool:
 
 
 def failed(source: Source, a: dict[str, Any]) -> bool:
-    system = source.systems[a["name"]]
+    system = source.systems[printed(a["name"])]
     gold = sum(bool(system.detail.judged.n_gold[place]) for place in system.result.errors)
     return [len(system.result.errors), system.result.n_queries, gold] == [a["n"], a["of"], a["gold"]]
 
 
 def value_of(source: Source, a: dict[str, Any]) -> bool:
-    name, key = a["name"], a["key"]
+    name, key = printed(a["name"]), a["key"]
     is_interval = "low" not in a or [interval(source, name, key, side) for side in (0, 1)] == [a["low"], a["high"]]
     return (
         is_interval
@@ -305,10 +314,10 @@ def of_slice(source: Source, a: dict[str, Any], row: ComparisonRow | None = None
 
 def low_slice(source: Source, a: dict[str, Any]) -> bool:
     value = "" if a["value"] == "(none)" else a["value"]
-    column = source.column(a["name"], a["key"])[source.chosen(a["field"], value)]
+    column = source.column(printed(a["name"]), a["key"])[source.chosen(printed(a["field"]), printed(value))]
     return [
         three(float(np.nanmean(column))),
-        three(source.mean(a["name"], a["key"])),
+        three(source.mean(printed(a["name"]), a["key"])),
         int((~np.isnan(column)).sum()),
     ] == [
         a["mean"],
@@ -335,7 +344,7 @@ def listed(source: Source, names: str) -> list[str]:
     """The runs that a sentence lists, each perhaps cut."""
     found, rest = [], names
     while rest:
-        known = {clip(one_line(name), 48): name for name in source.systems}
+        known = {clip(one_line(one.name), 48): name for name, one in source.systems.items()}
         text = max((one for one in known if rest == one or rest.startswith(f"{one}, ")), key=len)
         found.append(known[text])
         rest = rest[len(text) :].removeprefix(", ")
@@ -430,12 +439,12 @@ MESSAGES: dict[str, Callable[[Source, dict[str, Any]], bool]] = {
         for more in ("", "-more")
     },
     "alarm-left-out": lambda s, a: len(s.systems) > 1,
-    "alarm-forbidden": lambda s, a: s.systems[a["name"]].result.leaks().n_leaking > 0,
+    "alarm-forbidden": lambda s, a: s.systems[printed(a["name"])].result.leaks().n_leaking > 0,
     "alarm-forbidden-evidence": lambda s, a: any(
         (leaks.n_leaking, leaks.n_defined) == (a["n"], a["of"])
         for leaks in (one.result.leaks() for one in s.systems.values())
     ),
-    "alarm-questions": lambda s, a: a["name"] in s.systems,
+    "alarm-questions": lambda s, a: printed(a["name"]) in s.systems,
     "alarm-questions-evidence": questions_in_index,
     "alarm-failed": failed,
     "alarm-failed-means": of_failures,
@@ -444,13 +453,16 @@ MESSAGES: dict[str, Callable[[Source, dict[str, Any]], bool]] = {
         a["n"]
         == int(
             (
-                (np.asarray(s.systems[a["name"]].detail.judged.n_gold) > 0)
-                & (np.asarray(s.systems[a["name"]].detail.judged.n_retrieved) == 0)
+                (np.asarray(s.systems[printed(a["name"])].detail.judged.n_gold) > 0)
+                & (np.asarray(s.systems[printed(a["name"])].detail.judged.n_retrieved) == 0)
             ).sum()
         )
-        - sum(bool(s.systems[a["name"]].detail.judged.n_gold[place]) for place in s.systems[a["name"]].result.errors)
+        - sum(
+            bool(s.systems[printed(a["name"])].detail.judged.n_gold[place])
+            for place in s.systems[printed(a["name"])].result.errors
+        )
     ),
-    "alarm-no-match": lambda s, a: not np.asarray(s.systems[a["name"]].detail.gold_rank).any(),
+    "alarm-no-match": lambda s, a: not np.asarray(s.systems[printed(a["name"])].detail.gold_rank).any(),
     "fact-slice-worse": of_slice,
     "fact-slice-below": low_slice,
     "fact-slice-above": low_slice,
@@ -471,7 +483,7 @@ def _faults(element: Element, source: Source, above: tuple[Element, ...]) -> Ite
     chain = (*above, element)
     claim, message = element.get("data-claim"), element.get("data-l10n")
     if claim is not None:
-        of, text = json.loads(element.get("data-of", "[]")), "".join(element.itertext())
+        of, text = list(map(printed, json.loads(element.get("data-of", "[]")))), "".join(element.itertext())
         if claim not in NUMBERS:
             yield f"{text!r}: nothing checks the number {claim!r}"
         elif (expected := NUMBERS[claim](source, *of)) != text:

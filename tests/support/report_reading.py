@@ -89,10 +89,15 @@ def html_tables(page: str) -> list[Rows]:
     """The cells of the tables, but for those of the first screen, which no other format has."""
     document: Element = html5lib.parse(page[max(page.find('<section id="details"'), 0) :], namespaceHTMLElements=False)
     return [
-        [["".join(cell.itertext()) for cell in row if cell.tag in ("td", "th")] for row in table.iter("tr")]
+        [[_unmarked("".join(cell.itertext())) for cell in row if cell.tag in ("td", "th")] for row in table.iter("tr")]
         for table in document.iter("table")
         if not table.get("id", "").startswith("table-matrix")
     ]
+
+
+def _unmarked(text: str) -> str:
+    """A text without the characters that isolate it where it may run from right to left."""
+    return text.removeprefix("\u2068").removesuffix("\u2069")
 
 
 def printed(table: Table, width: int = 80) -> str:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from krag_eval.toolkit import Cell, Said
-from krag_eval_report.html.texts import json_in_script, printable
+from krag_eval_report.html.texts import json_in_attribute, printable
 from krag_eval_report.languages import ENGLISH, Language, cell_text, is_figure, isolated, languages
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Saying:
         made = [f'{name}="{_escaped(self.language.text(text))}"' for name, text in given.items()]
         messages = {name: as_json(text) for name, text in given.items() if isinstance(text, Said)}
         if messages:
-            made.append(f'data-l10n-attributes="{_escaped(json_in_script(messages))}"')
+            made.append(f'data-l10n-attributes="{_escaped(json_in_attribute(messages))}"')
         return Markup(" ".join(["", *made]))  # each text is escaped
 
 
@@ -93,7 +93,7 @@ def as_json(text: str) -> Any:
 def _data(text: Said) -> str:
     arguments = as_json(text)[1]
     return f' data-l10n="{text.message}"' + (
-        f' data-l10n-args="{_escaped(json_in_script(arguments))}"' if arguments else ""
+        f' data-l10n-args="{_escaped(json_in_attribute(arguments))}"' if arguments else ""
     )
 
 

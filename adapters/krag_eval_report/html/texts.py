@@ -38,4 +38,13 @@ def json_in_script(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character, escape in _ESCAPED.items():
         text = text.replace(character, escape)
-    return text if text.isascii() else _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return text if text.isascii() else _LONE_SURROGATE.sub(_escaped, text)
+
+
+def json_in_attribute(value: Any) -> str:
+    """Return a value as JSON in which no character is one that HTML replaces."""
+    return _UNPRINTABLE.sub(_escaped, json_in_script(value))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"

@@ -163,6 +163,8 @@ fact-slice-below = { $name }: 평균보다 확실히 낮음. { $field } = { $val
 fact-slice-above = { $name }: 평균보다 확실히 높음. { $field } = { $value }, 질문 { $n }개의 { $key } { VALUE($mean) }, 전체는 { VALUE($all) }.
 gate-status = { $name } 게이트: { $status }
 
+unit-ms = ms
+
 ## Search, filters and the list: queries.html.j2, keys.html.j2, controls.js, chips.js, list.js, row.js, means.js, address.js
 
 questions-title = 질문
@@ -712,3 +714,30 @@ queue-progress-pace = { $of }개 중 { $n }번째, 시간당 약 { $pace }개
 queue-over = { $of }개 중 { $n }개에 라벨을 붙였습니다. 남은 것이 없습니다.
 queue-again = 의견이 다른 항목 다시 보기
 queue-no-text = 본문이 없습니다. ID를 보고 라벨을 붙이세요.
+
+n-run = 실행 { $n }개
+board-lead-highest = { $file }: { $runs }, { $questions }. { $key } 값이 높은 순서이며, 순서만으로는 우열을 판단할 수 없습니다.
+board-lead-lowest = { $file }: { $runs }, { $questions }. { $key } 값이 낮은 순서이며, 순서만으로는 우열을 판단할 수 없습니다.
+board-intervals = 구간은 95% 신뢰구간입니다.
+board-differences = 차이의 기준: { $baseline }. 판정은 이 표의 모든 검정을 보정했습니다.
+board-frontier = 프런티어: { $key } 값이 더 좋으면서 p50도 더 낮은 다른 실행이 없습니다.
+board-scored = 채점 설정: { $signature }, 지문 { $fingerprint }.
+board-skipped = 건너뛴 파일
+board-notes = 참고 사항
+board-not-ranked = { $run }(순위 제외)
+board-yes = 예
+board-other-version = 다른 버전의 평가 세트로 기록된 실행입니다.
+board-rules = 실행마다 채점 규칙이 달라 규칙별로 표를 나누었습니다.
+board-missing = 질문 { $questions-n }개의 행이 없습니다. 각각 빈 결과로 계산합니다.
+board-errors = 검색 { $retrievals-n }건이 실패했습니다. 각각 빈 결과로 계산합니다.
+board-leaks = 순위에서 제외했습니다. 질문 { $questions-n }개에서 검색되면 안 되는 문서가 나왔습니다.
+board-scatter = { $key } 값과 지연 시간 중앙값
+board-scatter-note = { $key } 값과 지연 시간 중앙값. 채운 점: 프런티어.
+board-footer = krag-eval { $version }
+column-run = 실행
+column-note = 참고 사항
+column-file = 파일
+column-reason = 이유
+column-board-difference = 차이
+column-frontier = 프런티어
+column-questions-help = 실행에 행이 있는 질문

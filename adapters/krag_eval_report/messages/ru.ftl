@@ -156,8 +156,8 @@ support-worse = Хуже: { $keys }.
 support-latency = Медианная задержка: { VALUE($ours) } мс против { VALUE($theirs) } мс.
 support-better-than = Достоверно лучше, чем { $names }.
 support-better-than-more = Достоверно лучше, чем { $names } и ещё { $more }.
-support-close = По этим вопросам не отличить, возможно, не хуже: { $names }.
-support-close-more = По этим вопросам не отличить, возможно, не хуже: { $names } и ещё { $more }.
+support-close = По этим вопросам не отличить (возможно, не хуже): { $names }.
+support-close-more = По этим вопросам не отличить (возможно, не хуже): { $names } и ещё { $more }.
 support-many-better = Лучше, чем { $baseline }, по { $key }: { $names }.
 support-many-better-more = Лучше, чем { $baseline }, по { $key }: { $names } и ещё { $more }.
 support-many-worse = Хуже, чем { $baseline }, по { $key }: { $names }.
@@ -186,6 +186,8 @@ fact-slice-worse = Хуже: { $field } = { $value }, { $key } у { $name } { VA
 fact-slice-below = { $name }: достоверно ниже среднего. { $field } = { $value }, { $key } { VALUE($mean) } (вопросов: { $n }); по всем { VALUE($all) }.
 fact-slice-above = { $name }: достоверно выше среднего. { $field } = { $value }, { $key } { VALUE($mean) } (вопросов: { $n }); по всем { VALUE($all) }.
 gate-status = Проверка { $name }: { $status }
+
+unit-ms = мс
 
 ## Search, filters and the list: queries.html.j2, keys.html.j2, controls.js, chips.js, list.js, row.js, means.js, address.js
 
@@ -370,7 +372,7 @@ copy-as-text = Скопировать как текст
 print = Печать
 lead-no-gold = На этот вопрос не отвечает ни один эталонный документ, поэтому метрики не определены.
 lead-one = { $run }: найдено эталонных документов { $n } из { $of }.
-lead-two = Найдено эталонных документов из { $of }: { $one } — { $n }, { $other } — { $m }.
+lead-two = Эталонных документов: { $of }. Найдено: { $one } — { $n }, { $other } — { $m }.
 lead-many = Прогонов { $runs }: все эталонные документы ({ $of }) находят { $every }, часть — { $some }, ни одного — { $none }.
 expected-answer = Ожидаемый ответ
 answer-given = Полученный ответ
@@ -410,7 +412,7 @@ fate-repeat = то же, что эталон { $n }
 fate-alternative = замена для эталона { $n }
 matched-by = метод: { $method } ({ VALUE($similarity) })
 match-of-gold = эталон { $n }, метод: { $method } ({ VALUE($similarity) })
-method-id = идентификатор
+method-id = ID
 method-text = текст
 method-containment = вхождение
 method-embedding = эмбеддинги
@@ -816,3 +818,34 @@ queue-progress-pace = { $n } из { $of }, около { $pace } в час
 queue-over = Размечено { $n } из { $of }. Больше ничего не осталось.
 queue-again = Спросить ещё раз там, где мы расходимся
 queue-no-text = Текста нет: ставьте метку по идентификатору.
+
+n-run = { $n ->
+       [one] { $n } прогон
+       [few] { $n } прогона
+      *[many] { $n } прогонов
+    }
+board-lead-highest = { $file }: { $runs }, { $questions }; сначала самый высокий { $key }. Сам порядок ещё ничего не решает.
+board-lead-lowest = { $file }: { $runs }, { $questions }; сначала самый низкий { $key }. Сам порядок ещё ничего не решает.
+board-intervals = Интервалы содержат значение с доверием 95 %.
+board-differences = Разницы — относительно { $baseline }; выводы учитывают все проверки этой таблицы.
+board-frontier = На границе Парето: ни у одного другого прогона нет одновременно лучшего { $key } и меньшего p50.
+board-scored = Настройки: { $signature }, отпечаток { $fingerprint }.
+board-skipped = Пропущенные файлы
+board-notes = Замечания
+board-not-ranked = { $run } (вне рейтинга)
+board-yes = да
+board-other-version = Записан для другой версии набора вопросов.
+board-rules = Прогоны оценены по разным правилам: для каждого правила своя таблица.
+board-missing = Нет строк: { $questions }; каждый считается пустым результатом.
+board-errors = Ошибок поиска: { $retrievals-n }; каждая считается пустым результатом.
+board-leaks = Вне рейтинга: запрещённые документы в выдаче ({ $questions }).
+board-scatter = { $key } и медианная задержка
+board-scatter-note = { $key } и медианная задержка; закрашено: на границе Парето.
+board-footer = krag-eval { $version }
+column-run = прогон
+column-note = что важно знать
+column-file = файл
+column-reason = почему
+column-board-difference = разница
+column-frontier = граница Парето
+column-questions-help = Вопросы, для которых в прогоне есть строка

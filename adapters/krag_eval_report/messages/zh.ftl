@@ -163,6 +163,8 @@ fact-slice-below = { $name }：确定低于平均值。{ $field } = { $value }�
 fact-slice-above = { $name }：确定高于平均值。{ $field } = { $value }，{ $n } 个问题的 { $key } 为 { VALUE($mean) }，全部为 { VALUE($all) }。
 gate-status = { $name } 的门禁：{ $status }
 
+unit-ms = 毫秒
+
 ## Search, filters and the list: queries.html.j2, keys.html.j2, controls.js, chips.js, list.js, row.js, means.js, address.js
 
 questions-title = 问题
@@ -712,3 +714,30 @@ queue-progress-pace = { $n } / { $of }，每小时约 { $pace } 个
 queue-over = 已标注 { $n } / { $of }。没有剩余。
 queue-again = 再次询问意见不一致的地方
 queue-no-text = 没有正文：请按 ID 标注。
+
+n-run = { $n } 次运行
+board-lead-highest = { $file }：{ $runs }，{ $questions }，{ $key } 从高到低；排序本身不能判定优劣。
+board-lead-lowest = { $file }：{ $runs }，{ $questions }，{ $key } 从低到高；排序本身不能判定优劣。
+board-intervals = 区间以 95% 的置信度包含该值。
+board-differences = 差异以 { $baseline } 为基准；结论已按本表全部检验校正。
+board-frontier = 前沿：没有其他运行同时具有更好的 { $key } 和更低的 p50。
+board-scored = 评测设置：{ $signature }，指纹 { $fingerprint }。
+board-skipped = 跳过的文件
+board-notes = 说明
+board-not-ranked = { $run }（不参与排名）
+board-yes = 是
+board-other-version = 它是针对另一版本的评测集记录的。
+board-rules = 各次运行按不同规则评测：每种规则一张表。
+board-missing = 缺少 { $questions-n } 个问题的行，均按未检索到任何文档计算。
+board-errors = { $retrievals-n } 次检索失败，均按未检索到任何文档计算。
+board-leaks = 不参与排名：在 { $questions-n } 个问题上检索到了禁止的文档。
+board-scatter = { $key } 与延迟中位数
+board-scatter-note = { $key } 与延迟中位数；实心点：位于前沿。
+board-footer = 由 krag-eval { $version } 生成。
+column-run = 运行
+column-note = 注意事项
+column-file = 文件
+column-reason = 原因
+column-board-difference = 差异
+column-frontier = 前沿
+column-questions-help = 该次运行中有对应行的问题

@@ -43,7 +43,7 @@ def press(page: Page, card: str, button: str) -> None:
 
 def pressed(page: Page) -> list[str]:
     words = "buttons => buttons.map((button) => button.lastChild.data)"
-    return page.locator("#krag-query .labels [aria-pressed=true]").evaluate_all(words)
+    return list(page.locator("#krag-query .labels [aria-pressed=true]").evaluate_all(words))
 
 
 def bar(page: Page) -> str:

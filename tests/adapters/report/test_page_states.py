@@ -71,7 +71,7 @@ def test_without_scripts_the_tables_are_there_and_the_browser_says_what_it_needs
     context = browser.new_context(java_script_enabled=False, offline=True)
     page = context.new_page()
     page.goto(two_runs)
-    assert "needs JavaScript" in page.inner_text("noscript")
+    assert "need JavaScript" in page.inner_text("noscript")
     assert page.locator("#krag-browser").is_hidden()
     assert page.locator("main table").count() > 3
     assert page.locator("main figure svg").count() > 1
