@@ -77,6 +77,7 @@ from ._utils.redaction import default_redactor as default_redactor
 from ._utils.redaction import describe_error as describe_error
 from ._utils.said import Said as Said
 from ._utils.said import said as said
+from ._utils.said import sentences as sentences
 from ._utils.serialization import data_frame as data_frame
 from ._utils.serialization import json_text as json_text
 from ._utils.serialization import read_integer as read_integer
@@ -303,6 +304,7 @@ from .tables.model import Cell as Cell
 from .tables.model import Column as Column
 from .tables.model import Section as Section
 from .tables.model import Table as Table
+from .tables.model import column as column
 from .tables.model import count_cell as count_cell
 from .tables.model import door as door
 from .tables.model import interval_cell as interval_cell

@@ -41,6 +41,7 @@ from krag_eval.toolkit import (
     is_lower_better,
     number_of,
     one_line,
+    said,
 )
 from krag_eval_report.frontier import pareto
 
@@ -291,9 +292,9 @@ def _is_ours(path: Path) -> bool:
 
 def without_path(text: str, path: Path) -> str:
     """Return a message without the path, which depends on where the folder is; of a long one the first sentence."""
-    said = one_line(text.replace(f"{path}: ", "").replace(str(path), path.name))
+    line = one_line(text.replace(f"{path}: ", "").replace(str(path), path.name))
     return (
-        said if len(said) <= _LONGEST_REASON else clip(f"{said.partition('. ')[0].removesuffix('.')}.", _LONGEST_REASON)
+        line if len(line) <= _LONGEST_REASON else clip(f"{line.partition('. ')[0].removesuffix('.')}.", _LONGEST_REASON)
     )
 
 
@@ -333,7 +334,8 @@ def _boards_of(found: _Folder, file: str, asked: _Asked) -> Iterator[Board]:
         if result is None:
             continue
         if run.recorded.get("fingerprint", questions.fingerprint) != questions.fingerprint:
-            found.notes[of_run].append("It was recorded for another version of the evaluation set.")
+            words = "It was recorded for another version of the evaluation set."
+            found.notes[of_run].append(said("board-other-version", words))
         leaks = result.leaks() if result.detail is not None and result.detail.leaks is not None else None
         ranked = RankedRun(
             name=its_name,
@@ -349,7 +351,8 @@ def _boards_of(found: _Folder, file: str, asked: _Asked) -> Iterator[Board]:
     for number, (_, ranked_runs) in enumerate(rules, 1):
         notes = [("", note) for note in found.notes[file]]
         if len(by_rule) > 1:
-            notes.append(("", "Its runs were scored by different rules: there is one table for each rule."))
+            words = "Its runs were scored by different rules: there is one table for each rule."
+            notes.append(("", said("board-rules", words)))
         notes += [(run.name, note) for run in ranked_runs for note in [*found.notes[run.file], *_notes_of(run)]]
         yield _board(file, name if number == 1 else f"{name}, rule {number}", questions, ranked_runs, notes, asked)
 
@@ -364,15 +367,15 @@ def _board(
         keys = sorted(decisive_keys(list(results.values())) or keys, key=_order)
     first = next((run.name for run in ranked if asked.baseline in (run.name, run.file)), None)
     intervals: Mapping[str, Mapping[str, tuple[float, float] | None]] = {}
-    comparison, said = None, list[str]()
-    with noted(said, Path(file)):
+    comparison, caught = None, list[str]()
+    with noted(caught, Path(file)):
         table = leaderboard(results, keys, sort_by=keys[0])
         try:
             intervals = leaderboard(results, keys, intervals=True).intervals
             if first is not None and len(results) > 1:
                 comparison = compare(questions, results, baseline=first, keys=keys, seed=asked.seed)
         except KragEvalError as error:
-            said.append(one_line(str(error)))
+            caught.append(one_line(str(error)))
     runs = sorted((by_name[name] for name in table.results), key=lambda run: run.n_leaking > 0)
     return Board(
         name=name,
@@ -385,7 +388,7 @@ def _board(
         intervals=intervals,
         comparison=comparison,
         frontier=_frontier(keys[0], runs),
-        notes=tuple(dict.fromkeys([*notes, *(("", note) for note in said)])),
+        notes=tuple(dict.fromkeys([*notes, *(("", note) for note in caught)])),
     )
 
 
@@ -400,11 +403,14 @@ def _order(key: str) -> int:
 def _notes_of(run: RankedRun) -> Iterator[str]:
     """Yield what lowers the values of a run, or keeps it from being ranked."""
     if run.n_missing:
-        yield f"It has no row for {number_of(run.n_missing, 'question')}; each counts as nothing retrieved."
+        words = "It has no row for {questions}; each counts as nothing retrieved."
+        yield said("board-missing", words, questions=number_of(run.n_missing, "question"))
     if run.result.errors:
-        yield f"{number_of(len(run.result.errors), 'retrieval')} failed; each counts as nothing retrieved."
+        words = "{retrievals} failed; each counts as nothing retrieved."
+        yield said("board-errors", words, retrievals=number_of(len(run.result.errors), "retrieval"))
     if run.n_leaking:
-        yield f"It is not ranked: it retrieved forbidden documents for {number_of(run.n_leaking, 'question')}."
+        words = "It is not ranked: it retrieved forbidden documents for {questions}."
+        yield said("board-leaks", words, questions=number_of(run.n_leaking, "question"))
 
 
 def _frontier(key: str, runs: Sequence[RankedRun]) -> tuple[str, ...]:

@@ -37,10 +37,11 @@ class Language:
     """
 
     def __init__(self, code: str, messages: str) -> None:
-        with needing("Reports in this form", "fluent.runtime", "report"):
+        with needing("The HTML report", "fluent-runtime", "report", module="fluent"):
             import fluent.runtime
-        from babel import Locale
-        from babel.numbers import get_decimal_symbol, get_group_symbol
+        with needing("The HTML report", "babel", "report"):
+            from babel import Locale
+            from babel.numbers import get_decimal_symbol, get_group_symbol
 
         self.code, self.messages = code, messages
         self.direction = Locale(code).text_direction

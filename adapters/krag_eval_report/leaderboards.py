@@ -18,6 +18,7 @@ from krag_eval.toolkit import (
     Table,
     check_target,
     clip,
+    column,
     count_cell,
     csv_line,
     display_width,
@@ -27,8 +28,10 @@ from krag_eval.toolkit import (
     json_text,
     number_of,
     one_line,
+    said,
     seconds_cell,
     section_markdown,
+    sentences,
     text_cell,
     value_cell,
     write_atomically,
@@ -36,6 +39,7 @@ from krag_eval.toolkit import (
 from krag_eval_report.boards import Board, Boards, RankedRun, no_run
 from krag_eval_report.html.page import digest, read_template, template_of
 from krag_eval_report.html.texts import printable
+from krag_eval_report.languages import language_of, translated
 
 __all__ = ["leaderboard_badge", "leaderboard_html", "leaderboard_markdown", "sections_of_boards", "write_leaderboard"]
 
@@ -51,64 +55,82 @@ def sections_of_boards(boards: Boards) -> list[Section]:
         for number, board in enumerate(boards.boards, 1)
     ]
     if boards.skipped:
-        columns = (Column("file", "file", is_number=False), Column("reason", "why", is_number=False))
+        columns = (column("file", "file", is_number=False), column("reason", "why", is_number=False))
         rows = tuple((text_cell(file), text_cell(reason)) for file, reason in boards.skipped)
-        sections.append(Section("skipped", "Files that were skipped", (), (Table("skipped", None, columns, rows),)))
+        sections.append(
+            Section(
+                "skipped",
+                said("board-skipped", "Files that were skipped"),
+                (),
+                (Table("skipped", None, columns, rows),),
+            )
+        )
     return sections
 
 
 def _lead(board: Board) -> str:
     order = "lowest" if is_lower_better(board.keys[0]) else "highest"
-    counts = f"{number_of(len(board.runs), 'run')} on {number_of(board.n_questions, 'question')} of {board.file}"
-    return f"{counts}, {order} {board.keys[0]} first; the order alone decides nothing."
+    return said(
+        f"board-lead-{order}",
+        f"{{runs}} on {{questions}} of {{file}}, {order} {{key}} first; the order alone decides nothing.",
+        runs=number_of(len(board.runs), "run"),
+        questions=number_of(board.n_questions, "question"),
+        file=board.file,
+        key=board.keys[0],
+    )
 
 
 def _meanings(board: Board) -> Iterator[str]:
     if board.intervals:
-        yield "Intervals hold the value with 95 % confidence."
+        yield said("board-intervals", "Intervals hold the value with 95 % confidence.")
     if board.comparison is not None:
-        yield f"Differences are to {board.comparison.baseline}; verdicts allow for all tests of this table."
+        words = "Differences are to {baseline}; verdicts allow for all tests of this table."
+        yield said("board-differences", words, baseline=board.comparison.baseline)
     if board.frontier:
-        yield f"On the frontier: no other run has both a better {board.keys[0]} and a lower p50."
-    yield f"Scored by {board.signature}, fingerprint {board.fingerprint}."
+        words = "On the frontier: no other run has both a better {key} and a lower p50."
+        yield said("board-frontier", words, key=board.keys[0])
+    words = "Scored by {signature}, fingerprint {fingerprint}."
+    yield said("board-scored", words, signature=board.signature, fingerprint=board.fingerprint)
 
 
 def _notes(board: Board) -> Iterator[Table]:
     """Yield what there is to know about the runs as a table, if there is anything."""
-    columns = (Column("run", "run", is_number=False), Column("note", "what to know", is_number=False))
+    columns = (column("run", "run", is_number=False), column("note", "what to know", is_number=False))
     rows = tuple((text_cell(name or board.file), text_cell(note)) for name, note in board.notes)
     if rows:
-        yield Table(f"notes:{board.file}", "Notes", columns, rows)
+        yield Table(f"notes:{board.file}", said("board-notes", "Notes"), columns, rows)
 
 
 def board_table(board: Board) -> Table:
     """Return a leaderboard as a table, one row per run."""
     main, *others = board.keys
-    columns = [Column("run", "run", is_number=False), Column(main, main, group=main)]
+    columns = [column("run", "run", is_number=False), Column(main, main, group=main)]
     if board.intervals:
-        columns.append(Column(f"interval:{main}", "interval", group=main))
+        columns.append(column(f"interval:{main}", "interval", name="interval", group=main))
     if board.comparison is not None:
-        columns += [Column("difference", "difference"), Column("verdict", "verdict", is_number=False)]
+        columns += [column("difference", "difference", name="board-difference")]
+        columns += [column("verdict", "verdict", is_number=False)]
     columns += [Column(key, key) for key in others]
     if has_times := any(run.latency for run in board.runs):
         columns += [Column("p50", "p50"), Column("p95", "p95")]
-    columns.append(Column("questions", "questions", help="Questions for which the run has a row"))
+    columns.append(column("questions", "questions", "Questions for which the run has a row"))
     if board.frontier:
-        columns.append(Column("frontier", "frontier", is_number=False))
+        columns.append(column("frontier", "frontier", is_number=False))
     rows = tuple(tuple(_cells(board, run, has_times)) for run in board.runs)
-    return Table(f"leaderboard:{board.file}", None, tuple(columns), rows, " ".join(_meanings(board)))
+    return Table(f"leaderboard:{board.file}", None, tuple(columns), rows, sentences(_meanings(board)))
 
 
 def _cells(board: Board, run: RankedRun, has_times: bool) -> Iterator[Cell]:
     main, *others = board.keys
-    yield Cell(run.name, f"{run.name} ({NOT_RANKED})" if run.n_leaking else run.name, "bad" if run.n_leaking else None)
+    name = said("board-not-ranked", f"{{run}} ({NOT_RANKED})", run=run.name) if run.n_leaking else run.name
+    yield Cell(run.name, name, "bad" if run.n_leaking else None)
     yield value_cell(run.value(main))
     if board.intervals:
         yield interval_cell(board.intervals[run.name].get(main))
     if board.comparison is not None:
         row = row_of(board, run)
         if row is None:
-            yield text_cell("baseline", "quiet")
+            yield text_cell(said("mark-baseline", "baseline"), "quiet")
             yield text_cell("", "quiet")
         else:
             yield Cell(
@@ -122,7 +144,7 @@ def _cells(board: Board, run: RankedRun, has_times: bool) -> Iterator[Cell]:
         yield seconds_cell(None if latency is None else latency.p95)
     yield count_cell(board.n_questions - run.n_missing)
     if board.frontier:
-        yield text_cell("yes" if run.name in board.frontier else "")
+        yield text_cell(said("board-yes", "yes") if run.name in board.frontier else "")
 
 
 def row_of(board: Board, run: RankedRun) -> ComparisonRow | None:
@@ -131,12 +153,12 @@ def row_of(board: Board, run: RankedRun) -> ComparisonRow | None:
     return next((row for row in of_run if (row.system, row.key) == (run.name, board.keys[0])), None)
 
 
-def leaderboard_markdown(boards: Boards) -> Iterator[str]:
+def leaderboard_markdown(boards: Boards, language: str | None = None) -> Iterator[str]:
     """Yield leaderboards as Markdown of GitHub, in which no name becomes markup, a link or a mention."""
     heading, *_ = section_markdown(Section("", boards.title))
     yield heading.replace("\n## ", "# ", 1)
     for section in sections_of_boards(boards):
-        yield from section_markdown(section)
+        yield from section_markdown(section if language is None else translated(section, language_of(language)))
 
 
 def leaderboard_json(boards: Boards) -> Iterator[str]:
@@ -192,21 +214,21 @@ def leaderboard_csv(boards: Boards) -> Iterator[str]:
             row, latency = row_of(board, run), run.latency
             values = [run.value(key) for key in keys]
             times = (None, None) if latency is None else (latency.p50, latency.p95)
-            said = (None, None) if row is None else (row.difference, row.verdict)
-            yield csv_line([board.name, run.name, *values, *said, *times, board.n_questions - run.n_missing])
+            found = (None, None) if row is None else (row.difference, row.verdict)
+            yield csv_line([board.name, run.name, *values, *found, *times, board.n_questions - run.n_missing])
 
 
-def leaderboard_html(boards: Boards) -> Iterator[str]:
+def leaderboard_html(boards: Boards, language: str | None = None) -> Iterator[str]:
     """Yield leaderboards as one page without a script, which loads nothing.
 
     Raises:
         MissingDependencyError: jinja2 is not installed.
     """
     style = "\n".join(read_template(f"{name}.css") for name in ("tokens", "report", "leaderboard"))
-    yield from template_of("leaderboard.html.j2").generate(
+    yield from template_of("leaderboard.html.j2", language).generate(
         boards=boards,
         sections=[
-            (section, board, board and bands(board), board and scatter(board))
+            (translated(section, language_of(language)), board, board and bands(board), board and scatter(board))
             for section, board in zip(sections_of_boards(boards), [*boards.boards, None], strict=False)
         ],
         style=style,
@@ -359,6 +381,7 @@ def write_leaderboard(
     path: str | os.PathLike[str],
     format: str | None = None,  # noqa: A002 - the word that users of such functions know
     force: bool = False,
+    language: str | None = None,
 ) -> Path:
     """Write leaderboards to a file, completely or not at all.
 
@@ -367,14 +390,16 @@ def write_leaderboard(
         path: The file to write.
         format: `"html"` (needs jinja2), `"md"`, `"json"` or `"csv"`; by default the ending of the path.
         force: Replace an existing file.
+        language: `"en"`, `"ko"`, `"ru"` or `"zh"`, for HTML and Markdown; English by default.
 
     Returns:
         The path.
 
     Raises:
-        InvalidInputError: The format is unknown, or the file exists or cannot be written.
+        InvalidInputError: The format or the language is unknown, or the file exists or cannot be written.
         MissingDependencyError: A package that HTML needs is not installed.
     """
-    target, chosen = check_target(path, format, force)
-    write_atomically(target, _FORMATS[chosen](boards))
+    target, chosen = check_target(path, format, force, language)
+    spoken: dict[str, Any] = {"md": leaderboard_markdown, "html": leaderboard_html}
+    write_atomically(target, _FORMATS[chosen](boards) if language is None else spoken[chosen](boards, language))
     return target

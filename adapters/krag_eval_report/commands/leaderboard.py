@@ -38,6 +38,7 @@ def leaderboard(
     title: str | None = None,
     seed: int = 0,
     force: bool = False,
+    language: str | None = None,
     scoring: RunScoringOptions,
 ) -> None:
     """Rank the runs of a folder, one table per evaluation set, with intervals, latency and verdicts.
@@ -55,13 +56,18 @@ def leaderboard(
         metrics: Comma-separated metric names; the first sorts the runs. By default recall, ndcg and mrr.
         title: The title; the folder by default.
         seed: Seed of intervals and tests; the same seed gives the same numbers.
+        language: en, ko, ru or zh, for .html and .md; English by default.
     """
     if out is None and format is not None:
         raise InvalidInputError(
             f"`--format` {format!r:.60} needs a file to write: printed tables have no other format. Give `--out` too."
         )
+    if out is None and language is not None:
+        raise InvalidInputError(
+            f"`--language` {language!r:.60} needs a file to write: printed tables are English. Give `--out` too."
+        )
     if out is not None:
-        check_target(out, format, force)
+        check_target(out, format, force, language)
     if badge_out is not None:
         check_free(badge_out, force)
     cut_offs = parse_cut_offs(k, CUT_OFFS)
@@ -86,7 +92,7 @@ def leaderboard(
             print_section(section, console())
             console().print()
     else:
-        write_leaderboard(boards, out, format, force)
+        write_leaderboard(boards, out, format, force, language)
     if badge_out is not None:
         write_atomically(badge_out, [leaderboard_badge(boards, badge_run)])
     print_written(written)

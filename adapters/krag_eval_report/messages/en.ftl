@@ -800,3 +800,33 @@ queue-progress-pace = { $n } of { $of }, about { $pace } an hour
 queue-over = { $n } of { $of } labelled. Nothing is left.
 queue-again = Ask me again where we disagree
 queue-no-text = No text: label by the id.
+
+n-run = { $n ->
+       [one] { $n } run
+      *[other] { $n } runs
+    }
+board-lead-highest = { $runs } on { $questions } of { $file }, highest { $key } first; the order alone decides nothing.
+board-lead-lowest = { $runs } on { $questions } of { $file }, lowest { $key } first; the order alone decides nothing.
+board-intervals = Intervals hold the value with 95 % confidence.
+board-differences = Differences are to { $baseline }; verdicts allow for all tests of this table.
+board-frontier = On the frontier: no other run has both a better { $key } and a lower p50.
+board-scored = Scored by { $signature }, fingerprint { $fingerprint }.
+board-skipped = Files that were skipped
+board-notes = Notes
+board-not-ranked = { $run } (not ranked)
+board-yes = yes
+board-other-version = It was recorded for another version of the evaluation set.
+board-rules = Its runs were scored by different rules: there is one table for each rule.
+board-missing = It has no row for { $questions }; each counts as nothing retrieved.
+board-errors = { $retrievals } failed; each counts as nothing retrieved.
+board-leaks = It is not ranked: it retrieved forbidden documents for { $questions }.
+board-scatter = { $key } against median latency
+board-scatter-note = { $key } against median latency; filled: on the frontier.
+board-footer = Written by krag-eval { $version }.
+column-run = run
+column-note = what to know
+column-file = file
+column-reason = why
+column-board-difference = difference
+column-frontier = frontier
+column-questions-help = Questions for which the run has a row

@@ -818,3 +818,34 @@ queue-progress-pace = { $n } из { $of }, около { $pace } в час
 queue-over = Размечено { $n } из { $of }. Больше ничего не осталось.
 queue-again = Спросить ещё раз там, где мы расходимся
 queue-no-text = Текста нет: ставьте метку по идентификатору.
+
+n-run = { $n ->
+       [one] { $n } прогон
+       [few] { $n } прогона
+      *[many] { $n } прогонов
+    }
+board-lead-highest = { $file }: { $runs }, { $questions }; сначала самый высокий { $key }. Сам порядок ещё ничего не решает.
+board-lead-lowest = { $file }: { $runs }, { $questions }; сначала самый низкий { $key }. Сам порядок ещё ничего не решает.
+board-intervals = Интервалы содержат значение с доверием 95 %.
+board-differences = Разницы — относительно { $baseline }; выводы учитывают все проверки этой таблицы.
+board-frontier = На границе Парето: ни у одного другого прогона нет одновременно лучшего { $key } и меньшего p50.
+board-scored = Настройки: { $signature }, отпечаток { $fingerprint }.
+board-skipped = Пропущенные файлы
+board-notes = Замечания
+board-not-ranked = { $run } (вне рейтинга)
+board-yes = да
+board-other-version = Записан для другой версии набора вопросов.
+board-rules = Прогоны оценены по разным правилам: для каждого правила своя таблица.
+board-missing = Нет строк: { $questions }; каждый считается пустым результатом.
+board-errors = Ошибок поиска: { $retrievals-n }; каждая считается пустым результатом.
+board-leaks = Вне рейтинга: запрещённые документы в выдаче ({ $questions }).
+board-scatter = { $key } и медианная задержка
+board-scatter-note = { $key } и медианная задержка; закрашено: на границе Парето.
+board-footer = krag-eval { $version }
+column-run = прогон
+column-note = что важно знать
+column-file = файл
+column-reason = почему
+column-board-difference = разница
+column-frontier = граница Парето
+column-questions-help = Вопросы, для которых в прогоне есть строка

@@ -132,7 +132,7 @@ class Called(ast.NodeVisitor):
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
         text = pattern_of(node)
-        if text.partition("-")[0] in (*MADE, "no", "support", "alarm", "fact", "verdict", "column"):
+        if text.partition("-")[0] in (*MADE, "no", "support", "alarm", "fact", "verdict", "column", "board"):
             self.patterns.add(text)
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from krag_eval import EvalSet, Run, RunRow, build_report, compare, evaluate_ids
+from krag_eval import EvalSet, Run, RunRow, build_report, compare, evaluate_ids, write_evalset
 from krag_eval.toolkit import Report, Said, overview_of, sections_of
+from krag_eval_report.boards import Boards, read_boards
 from krag_eval_report.languages import language_of, languages
+from krag_eval_report.leaderboards import leaderboard_markdown, sections_of_boards
 from tests.adapters.report.test_messages import CODES, Seen, messages_of
 from tests.support import table_cases
 from tests.support.page_cases import shop
@@ -79,9 +83,22 @@ def reports() -> dict[str, Report]:
     }
 
 
+def boards(folder: Path) -> Boards:
+    """A leaderboard of three runs: one whole, one with an error, one that lacks a row; and a file that is neither."""
+    questions = EvalSet([{"id": f"q{n}", "question": f"{n}?", "gold_chunk_ids": [f"d{n}"]} for n in range(4)])
+    write_evalset(questions, folder / "set.jsonl")
+    rows = [{"query_id": f"q{n}", "retrieved": [{"id": f"d{n}"}], "seconds": 0.01} for n in range(4)]
+    runs = {"whole": rows, "failed": [*rows[:3], {"query_id": "q3", "error": "TimeoutError"}], "lacking": rows[:3]}
+    for name, of_run in runs.items():
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in of_run), encoding="utf-8")
+    (folder / "neither.jsonl").write_text('{"a": 1}\n', encoding="utf-8")
+    return read_boards(folder, baseline="whole")
+
+
 @pytest.fixture(scope="module")
-def said_texts() -> list[Said]:
+def said_texts(tmp_path_factory: pytest.TempPathFactory) -> list[Said]:
     every = [text for report in reports().values() for text in texts_of([sections_of(report), overview_of(report)])]
+    every += texts_of(sections_of_boards(boards(tmp_path_factory.mktemp("boards"))))
     return [text for text in every if isinstance(text, Said)]
 
 
@@ -112,3 +129,10 @@ def test_no_english_word_is_left_in_what_is_said(said_texts: list[Said], code: s
         if all(isinstance(one, Said) for one in texts_of(text)):  # no name of a user or of a metric
             left = {*re.findall("[A-Za-z]{3,}", language.text(text))} - NAMES
             assert not left, f"{text.message}: {language.text(text)}"
+
+
+def test_a_leaderboard_in_russian(tmp_path: Path) -> None:
+    text = "".join(leaderboard_markdown(boards(tmp_path), "ru"))
+    assert "| прогон | recall@10 |" in text
+    assert "Ошибок поиска: 1; каждая считается пустым результатом." in text
+    assert "## Пропущенные файлы" in text

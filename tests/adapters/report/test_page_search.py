@@ -219,7 +219,7 @@ def test_one_run_of_fifty_is_found_and_a_question_stays_readable(page: Page, tmp
     assert page.locator("#krag-row-0 .number").nth(1).inner_text() == "36 of 50"
     page.goto(address + ORDER + "&n=1")
     short = [" ".join(line.split()) for line in page.locator("#krag-query .fates-in-short li").all_inner_texts()]
-    assert short[0].startswith("rank 1 run 0, run 7, run 14")
+    assert short[0].startswith("rank 1 (8) run 0, run 7, run 14")
     assert len(short) == 7
     assert page.locator("#krag-query .fates:visible li").count() == 2
     page.goto(address + "#queries?missed=run 5&found=run 4")

@@ -49,8 +49,9 @@ function step(by) {
   } else if (shown.includes(opened)) stepTo(shown[shown.indexOf(opened) + by]);
 }
 
-// The first query below one in the list that misses gold documents in a run that filters look at.
+// The first query below one in the list that misses gold documents in a run that is shown, or that filters are about.
 function nextFailing(query) {
-  const isFailing = (one) => lookedAt().some((system) => causesOf(system, one).length > 0);
+  const systems = state.in === null ? shownSystems() : [state.in];
+  const isFailing = (one) => systems.some((system) => causesOf(system, one).length > 0);
   return shown.slice(shown.indexOf(query) + 1).find(isFailing);
 }

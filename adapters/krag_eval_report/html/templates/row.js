@@ -72,7 +72,7 @@ function glimpseOf(query, gold, number) {
   const text = gold.text === null ? null : gold.text.length <= GLIMPSE ? gold.text : `${gold.text.slice(0, wholeCharacters(gold.text, GLIMPSE))}\u2026`;
   const head = make("p", { class: "glimpse-head" }, make("strong", {}, say("gold-number", { n: number + 1 })), documentId(gold), gradeOf(place));
   const words = text === null ? make("p", { class: "quiet" }, say("no-text")) : prose("p", { class: "glimpse-text" }, withWordsOfSearch(text));
-  const fates = groupsOfFates(query, place).map(({ label, kind, systems }) => make("li", {}, make("span", { class: `fate-${kind}` }, label), " ", namesOf(systems)));
+  const fates = fatesInShort(query, place);
   return make("div", { class: "glimpse" }, head, words, make("ul", { class: "fates-in-short" }, ...fates));
 }
 
@@ -90,6 +90,14 @@ function groupsOfFates(query, place) {
     groups.get(label).systems.push(system);
   }
   return Array.from(groups.values()).sort((a, b) => a.order - b.order);
+}
+
+// A line for each fate: what it is, how many of many runs have it, and which.
+function fatesInShort(query, place) {
+  return groupsOfFates(query, place).map(({ label, kind, systems }) => {
+    const n = overview.systems.length > MOST_NAMES ? make("span", { class: "quiet" }, ` (${counted(systems.length)})`) : null;
+    return make("li", {}, make("span", { class: `fate-${kind}` }, label), n, " ", namesOf(systems));
+  });
 }
 
 // The names of runs in a line; of many the first, and how many more.

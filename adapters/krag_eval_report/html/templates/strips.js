@@ -21,8 +21,7 @@ function fatesOf(query, place, repeat, alternative) {
   if (made.length <= FEW_STRIPS) return [list(made)];
   const seen = made.slice(0, shownSystems().length);
   const rest = make("details", { class: "more-runs" }, make("summary", {}, say("more-runs", { n: made.length - seen.length })), list(made.slice(seen.length)));
-  const short = groupsOfFates(query, place).map(({ label, kind, systems }) => make("li", {}, make("span", { class: `fate-${kind}` }, label), " ", namesOf(systems)));
-  return [list(seen), make("ul", { class: "fates-in-short" }, ...short), rest];
+  return [list(seen), make("ul", { class: "fates-in-short" }, ...fatesInShort(query, place)), rest];
 }
 
 function stripLine(system, query, place, repeat, alternative) {
