@@ -69,8 +69,22 @@ function ranking(docs) {
   const rarity = (feature) => Math.log(1 + (pages.size + 0.5) / ((frequency.get(feature) || 0) + 0.5));
   const sum = (of) => [...of].reduce((so, feature) => so + rarity(feature), 0);
 
+  // The words of the site that a word which is on no page may be, one letter or two swapped ones apart.
+  function near(word) {
+    if (word.length < 5 || !/^[a-z]+$/.test(word)) return [word];
+    const found = [...frequency.keys()].filter((known) => {
+      if (known[0] !== word[0] || Math.abs(known.length - word.length) > 1) return false;
+      let start = 0, end = 0;
+      while (start < Math.min(word.length, known.length) && word[start] === known[start]) start++;
+      while (end < Math.min(word.length, known.length) - start && word.at(-1 - end) === known.at(-1 - end)) end++;
+      const [one, other] = [word.slice(start, word.length - end), known.slice(start, known.length - end)];
+      return (one.length < 2 && other.length < 2) || (one.length === 2 && one[1] + one[0] === other);
+    });
+    return found.length ? found : [word];
+  }
+
   function scores(question) {
-    const asked = new Set(features(question));
+    const asked = new Set(features(question).flatMap((word) => (frequency.has(word) ? [word] : near(word))));
     const whole = sum(asked);
     const found = [];
     for (const [path, page] of pages) {

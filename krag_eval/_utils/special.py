@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 
-def __getattr__(name: str) -> Callable[..., Any]:
+def _of_scipy(name: str) -> Callable[..., Any]:
     def call(*values: Any) -> Any:
         import scipy.special
 
         return getattr(scipy.special, name)(*values)
 
-    if name.startswith("_"):
-        raise AttributeError(name)
     return call
+
+
+ndtr, stdtrit, nctdtrinc = map(_of_scipy, ("ndtr", "stdtrit", "nctdtrinc"))

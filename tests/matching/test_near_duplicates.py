@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import TOKENIZERS, InvalidInputError
 from krag_eval.matching import near_duplicates
-from krag_eval.matching.near_duplicates import group_near_duplicates
+from krag_eval.matching.near_duplicates import NEAR, group_near_duplicates, near_pairs
+from krag_eval.matching.settings import make_settings
 from tests.support.reference import rouge
 
 
@@ -105,3 +108,19 @@ def test_the_tokenizer_decides_what_a_word_is() -> None:
 def test_a_threshold_that_is_none_is_refused(threshold: float) -> None:
     with pytest.raises(InvalidInputError, match="`threshold`"):
         group_near_duplicates(["a"], threshold)
+
+
+TEXT = st.lists(st.sampled_from("abcd"), max_size=6).map(" ".join)
+
+
+@given(st.lists(st.lists(st.none() | TEXT, max_size=5), max_size=4))
+def test_near_pairs_are_those_of_each_text_and_an_earlier_one_of_its_query(rows: list[list[str | None]]) -> None:
+    texts = [text for row in rows for text in row]
+    offsets = np.cumsum([0, *map(len, rows)])
+    expected: dict[int, set[int]] = {}
+    for start, stop in itertools.pairwise(offsets.tolist()):
+        for earlier, later in combinations(range(start, stop), 2):
+            one, other = ((texts[place] or "").split() for place in (earlier, later))
+            if one and other and rouge(one, other, "rougeL", "fmeasure") >= NEAR:
+                expected.setdefault(later, set()).add(earlier)
+    assert near_pairs(texts, offsets, make_settings(match_method="id")) == expected

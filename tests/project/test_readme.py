@@ -165,6 +165,7 @@ def test_every_command_and_option_of_krag_eval_that_is_named_exists(page: Path) 
 @pytest.mark.parametrize("page", GUIDES, ids=name_of)
 def test_every_option_named_alone_is_one_of_a_command(page: Path) -> None:
     known = {name for command in COMMANDS.values() for parameter in command.params for name in parameter.opts}
+    known |= {"--help", "--help-all"}
     options = [line.split()[0] for line in re.findall(r"`([^`\n]+)`", prose(page)) if line.startswith("--")]
     assert [option for option in options if option not in known] == []
 

@@ -233,7 +233,12 @@ COMMANDS: list[list[str]] = [
     ["score-logs", f"no{FILE}/*.parquet", "--out", "scores.parquet"],
     ["inspect", SET, "--other", RUN],
     ["langfuse-resend", f"no{FILE}.outbox"],
+    ["leaderboard", "."],
+    ["leaderboard", ".", "--baseline", FILE],
+    ["leaderboard", f"no{FILE}"],
     ["view", f"no{FILE}"],
+    ["leaderboard", f"no{FILE}"],
+    ["leaderboard", "."],
     ["demo", f"--{FILE}"],
     [FILE],
 ]  # fmt: skip

@@ -30,7 +30,6 @@ from krag_eval_report.plots.drawing import (
     TITLE_WIDTH,
     WIDTH,
     Drawing,
-    clean,
     columns_of,
     cut_offs_of,
     describe,
@@ -45,6 +44,7 @@ from krag_eval_report.plots.drawing import (
     tick_labels,
     tick_of,
 )
+from krag_eval_report.plots.style import clean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

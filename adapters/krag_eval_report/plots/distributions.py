@@ -29,12 +29,10 @@ from krag_eval.toolkit import (
 from krag_eval_report.plots.drawing import COLOURS as RUNS
 from krag_eval_report.plots.drawing import (
     HATCHES,
-    INK,
     TITLE_WIDTH,
     WIDTH,
     Drawing,
     add_legend,
-    clean,
     colour_of,
     columns_of,
     cut_offs_of,
@@ -56,6 +54,7 @@ from krag_eval_report.plots.drawing import (
     text_on,
     tick_labels,
 )
+from krag_eval_report.plots.style import INK, clean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

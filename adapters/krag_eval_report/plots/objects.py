@@ -30,11 +30,9 @@ from krag_eval_report.plots.distributions import draw_causes, draw_hits, draw_sp
 from krag_eval_report.plots.drawing import (
     AROUND,
     COLOURS,
-    INK,
     MARKED,
     Drawing,
     captioned,
-    clean,
     describe,
     drawing,
     labels_of,
@@ -42,6 +40,7 @@ from krag_eval_report.plots.drawing import (
     quiet_axes,
     share_axis,
 )
+from krag_eval_report.plots.style import INK, clean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

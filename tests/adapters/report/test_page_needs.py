@@ -12,8 +12,8 @@ FOUND = [{"id": "b"}, {"id": "x"}, {"id": "a"}]
 
 def test_the_page_shows_alternatives_as_one_gold_document() -> None:
     result = evaluate([EITHER, [{"id": "c"}]], [FOUND, [{"id": "c"}]], k=2, match_method="id")
-    columns = Details(build_report({"r": result}), Texts()).columns()
-    assert columns["gold"]["alternative"] == [-1, 0, -1, -1]
-    found = len(columns["systems"][0]["gold"]["cause"])
-    assert found == 4
-    assert columns["systems"][0]["gold"]["cause"][1] == -1
+    details = Details(build_report({"r": result}), Texts())
+    assert details.columns()["gold"]["alternative"] == [-1, 0, -1, -1]
+    causes = details.systems()[0]["gold"]["cause"]
+    assert len(causes) == 4
+    assert causes[1] == -1

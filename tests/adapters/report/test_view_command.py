@@ -129,15 +129,18 @@ def test_a_walk_from_the_list_to_a_label_in_the_file(browser: Browser, served: S
     try:
         page.goto(served.address)
         page.click("text=first, second on shop")
+        page.click(".tabs a[href='#queries']")
         page.click(f"#krag-rows >> text={KOREAN}")
         card = page.locator("#krag-query [data-rank='1']").first
+        card.locator("h4").click()
         card.get_by_role("button", name="This is gold", exact=True).click()
         page.locator("#krag-query textarea").fill("둘")
         page.locator("#krag-query .label-bar", has_text=re.compile("1 label and 1 note, written to labels-")).wait_for()
         path = next(served.folder.glob("labels-*.jsonl"))
         rows = [row for _, row in read_checked(path)]
         page.reload()
-        assert page.locator("#krag-query [aria-pressed=true]").first.inner_text() == "This is gold"
+        pressed = page.locator("#krag-query .labels [aria-pressed=true]").first
+        assert pressed.inner_text().endswith("This is gold")
         assert page.locator("#krag-query textarea").input_value() == "둘"
         assert page.evaluate("fetch('../').then(() => 'reached', () => 'refused')") == "refused"
     finally:
