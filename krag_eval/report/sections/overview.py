@@ -462,7 +462,8 @@ def _changes(report: Report, comparison: Comparison) -> Iterator[Cell]:
 def _slices(report: Report) -> Iterator[Cell]:
     """Yield the slices whose own verdict decides: against the baseline, then against the mean of all queries."""
     ranked = [system.name for system in ranked_systems(report)]
-    losing = [] if not main_rows(report) or report.comparison is None else report.comparison.losing_slices()
+    named = [] if not main_rows(report) or report.comparison is None else report.comparison.losing_slices()
+    losing = decided(named, Outcome.WORSE, _n_families(report))
     for row in [row for row in losing if row.system in ranked][:_MOST_SLICES]:
         english = (
             "Worse: {field} = {value}, {key} of {name} {difference} (95 % interval {low} to {high}) over {n} queries."
@@ -509,11 +510,16 @@ def _against_all(report: Report) -> list[ComparisonRow]:
 def decided_slices(report: Report) -> list[ComparisonRow]:
     """Return the slices that are decided in the main key: against the baseline, or of one system against its mean."""
     if len(report.systems) == 1:
-        rows, n_fields = _against_all(report), 1
+        rows, n_families = _against_all(report), 1
     else:
         compared = () if report.comparison is None or not main_rows(report) else report.comparison.slices
-        rows, n_fields = [row for row in compared if row.key == main_key(report)], len({row.field for row in compared})
-    return [row for outcome in (Outcome.WORSE, Outcome.BETTER) for row in decided(rows, outcome, n_fields)]
+        rows, n_families = [row for row in compared if row.key == main_key(report)], _n_families(report)
+    return [row for outcome in (Outcome.WORSE, Outcome.BETTER) for row in decided(rows, outcome, n_families)]
+
+
+def _n_families(report: Report) -> int:
+    """Return how many families of tests speak on the first screen: that over all queries, and one for each field."""
+    return 1 + len({row.field for row in report.comparison.slices}) if report.comparison is not None else 1
 
 
 def _checks(report: Report) -> Iterator[Cell]:

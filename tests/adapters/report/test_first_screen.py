@@ -209,3 +209,16 @@ def test_an_axis_holds_its_values_between_round_ticks() -> None:
         assert axis.low < axis.high
         assert 2 <= len(axis.ticks()) <= 12
         assert all(0 <= at <= 100 for _, at in axis.ticks())
+
+
+@pytest.mark.parametrize(("fragment", "is_whole"), [("", False), ("#details", True)])
+def test_the_story_is_printed_on_three_pages_and_the_details_where_they_are_open(
+    page: Page, tmp_path: Path, fragment: str, is_whole: bool
+) -> None:
+    page.goto(write_page(tmp_path, several()) + fragment)
+    pages = page.pdf(format="A4").count(b"/Type /Page\n")
+    assert pages >= 1
+    assert is_whole or pages <= 3
+    page.emulate_media(media="print")
+    assert page.locator("#overview").is_visible()
+    assert page.locator("#details").is_visible() == is_whole

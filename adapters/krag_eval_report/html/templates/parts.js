@@ -53,7 +53,7 @@ for (const link of [...tabs, byId("find")]) {
 }
 addEventListener("hashchange", followAddress);
 addEventListener("beforeprint", () => {
-  for (const part of document.querySelectorAll("details")) part.open = true;
+  for (const part of document.querySelectorAll("details.part, #overview details")) part.open = true;
 });
 byId("find").hidden = false;
 followAddress();
