@@ -18,7 +18,6 @@ from krag_eval.documents.tokenizers import TOKENIZERS, tokenize_all
 from krag_eval.evaluation.detail import Detail, Scored
 from krag_eval.matching import Batch
 from krag_eval.matching.id_batch import with_documents
-from krag_eval.matching.near_duplicates import near_pairs
 from krag_eval.matching.nearest import NEAR, Nearest, nearest_of, some_queries
 from krag_eval.metrics.cut_offs import TokenBudget, check_cut_offs
 from krag_eval.metrics.judgments import Judgments, repeated_positions
@@ -345,6 +344,8 @@ def _ranks_without_repeats(batch: Batch, query: IntArray, rank: IntArray, wanted
     every = runs(batch.predicted.offsets[:-1], depth)  # the ranks down to the lowest that matters
     offsets = np.append(0, np.cumsum(depth))
     repeats = np.isin(every, repeated_positions(batch)).tolist()
+    from krag_eval.matching.near_duplicates import near_pairs  # only misses need it
+
     near = near_pairs([batch.predicted.texts[place] for place in every.tolist()], offsets, batch.settings)
     # A rank counts if it neither repeats nor resembles one that counted above it.
     counted: set[int] = set()

@@ -21,14 +21,12 @@ from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import IdKey
 from krag_eval.evaluation.causes import CAUSES, FOUND, HELD, Decided, check_rank, decide
 from krag_eval.evaluation.detail import Detail, Scored, detail_of, largest_cut_off
-from krag_eval.evaluation.explanation import show_document
 from krag_eval.matching import Batch
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.nearest import NEAR
 from krag_eval.metrics.aggregation import key_of
 from krag_eval.metrics.judgments import Judgments, repeated_positions
 from krag_eval.metrics.spans import found_shares
-from krag_eval.tables.html import safe, section_html
 from krag_eval.tables.model import (
     Column,
     Section,
@@ -111,6 +109,8 @@ class Miss(ShortRepr):
     @property
     def name(self) -> str:
         """The gold document on one line, with the number of its alternatives."""
+        from krag_eval.evaluation.explanation import show_document  # slow to import
+
         others = number_of(self.n_alternatives - 1, "alternative")
         return show_document(self.gold) + (f" (or {others})" if self.n_alternatives > 1 else "")
 
@@ -411,5 +411,7 @@ def diagnosis_html(diagnosis: Diagnosis) -> str:
     columns = tuple(Column(name, name, is_number=False) for name in ("query", "gold document", "cause"))
     table = Table("misses", f"Missed: {first}{len(diagnosis.misses):,}", columns, tuple(misses))
     tables = (*causes_tables({"result": diagnosis}), *([table] if misses else []))
+    from krag_eval.tables.html import safe, section_html  # a notebook needs it
+
     title = f"<b>Diagnosis</b>: {safe(diagnosis.title)}"
     return section_html(Section("causes", "", (), tables), title, diagnosis.signature)
