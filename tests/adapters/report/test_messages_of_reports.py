@@ -87,12 +87,9 @@ def boards(folder: Path) -> Boards:
     """A leaderboard of three runs: one whole, one with an error, one that lacks a row; and a file that is neither."""
     questions = EvalSet([{"id": f"q{n}", "question": f"{n}?", "gold_chunk_ids": [f"d{n}"]} for n in range(4)])
     write_evalset(questions, folder / "set.jsonl")
-    rows = [{"query_id": f"q{n}", "retrieved": [{"id": f"d{n}"}], "seconds": 0.01} for n in range(4)]
-    runs: dict[str, list[dict[str, Any]]] = {
-        "whole": rows,
-        "failed": [*rows[:3], {"query_id": "q3", "error": "TimeoutError"}],
-        "lacking": rows[:3],
-    }
+    rows: list[dict[str, Any]] = [{"query_id": f"q{n}", "retrieved": [{"id": f"d{n}"}]} for n in range(4)]
+    failed: dict[str, Any] = {"query_id": "q3", "error": "TimeoutError"}
+    runs = {"whole": rows, "failed": [*rows[:3], failed], "lacking": rows[:3]}
     for name, of_run in runs.items():
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in of_run), encoding="utf-8")
     (folder / "neither.jsonl").write_text('{"a": 1}\n', encoding="utf-8")

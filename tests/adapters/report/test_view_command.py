@@ -57,8 +57,19 @@ def test_the_list_has_reports_and_runs_with_title_headline_and_date(served: Serv
     assert '<a href="report/old/%EB%B3%B4%EA%B3%A0%EC%84%9C%201.html"><bdi>Alt &amp; old</bdi></a>' in text
     assert '<a href="run?run=first.jsonl&amp;set=set.jsonl"><bdi>set.jsonl</bdi></a>' in text
     assert "somebody else" not in text
-    assert re.search(r"<time>\d{4}-\d\d-\d\d \d\d:\d\d</time>", text)
+    assert re.search(r'<time datetime="\d{4}-\d\d-\d\dT\d\d:\d\d[+-]\d{4}">[A-Z][a-z]{2} \d', text)
     assert "hello" in served.ask("report/old/%EB%B3%B4%EA%B3%A0%EC%84%9C%201.html").text
+
+
+def test_the_list_is_in_the_language_of_the_browser(served: Served) -> None:
+    for accepted, code, heading in (
+        ("ko-KR,en;q=0.5", "ko", "리포트"),
+        ("fr, ru", "ru", "Отчёты"),
+        ("fr", "en", "Reports"),
+    ):
+        text = served.ask(Accept_Language=accepted).text
+        assert f'<html lang="{code}" dir="ltr">' in text
+        assert f">{heading}</span></h2>" in text
 
 
 def test_a_run_is_scored_on_request_and_again_only_when_it_changes(
