@@ -310,8 +310,8 @@ def noted(notes: list[str], path: Path) -> Iterator[None]:
 def _names(files: Sequence[str]) -> dict[str, str]:
     """Return what each file is called: its name without the ending, or with its folder, or all of it.
 
-    >>> _names(["bm25.jsonl", "old/bm25.jsonl", "dense.run"])
-    {'bm25.jsonl': 'bm25', 'old/bm25.jsonl': 'old/bm25', 'dense.run': 'dense'}
+    >>> _names(["bm25.jsonl", "dense.run", "old/bm25.jsonl"])
+    {'bm25.jsonl': 'bm25', 'dense.run': 'dense', 'old/bm25.jsonl': 'old/bm25'}
     """
     names: dict[str, str] = {}
     for file in sorted(files, key=lambda one: (one.count("/"), one)):
