@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -198,3 +199,20 @@ def test_axe_finds_nothing_in_any_language(browser: Browser, tmp_path: Path, cod
             page.close()
     finally:
         context.close()
+
+
+def test_a_fifth_language_is_one_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for file in resources.files("krag_eval_report").joinpath("messages").iterdir():
+        (tmp_path / file.name).write_text(file.read_text(encoding="utf-8"), encoding="utf-8")
+    english = (tmp_path / "en.ftl").read_text(encoding="utf-8")
+    french = english.replace("view-summary = Summary", "view-summary = Résumé").replace("= English", "= Français")
+    (tmp_path / "fr.ftl").write_text(french, encoding="utf-8")
+    monkeypatch.setattr("krag_eval_report.languages._FOLDER", tmp_path)
+    languages.cache_clear()
+    try:
+        page = html_page(shop(), "fr")
+        assert '<html lang="fr" dir="ltr" data-chosen>' in page
+        assert ">Résumé</span>" in page
+        assert '"fr":["ltr",' in page
+    finally:
+        languages.cache_clear()
