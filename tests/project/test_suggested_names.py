@@ -50,6 +50,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "evaluate_stream": {"pairs": list(zip(GOLD, FOUND, strict=True))},
     "funnel": {"run": RUN_OF_STAGES, "evalset": SET},
     "no_answer_curve": {"actual": [["a"]], "predicted": [[("a", 0.5)]]},
+    "read_boards": {"folder": "."},
     "run_bench": {"corpus": None, "retriever": search, "evalset": SET, "skip_e2e": True},
     "score_row": {"actual": GOLD[0], "predicted": FOUND[0]},
     "score_logs": {"logs": "texts.parquet", "out": "out.parquet"},

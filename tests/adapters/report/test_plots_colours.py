@@ -102,16 +102,22 @@ def contrast(one: str, other: str) -> float:
 
 def page_colours(theme: int) -> dict[str, str]:
     """The custom properties of the page, in the first theme or the second."""
-    style = (resources.files("krag_eval_report.html") / "templates" / "report.css").read_text(encoding="utf-8")
-    return {m[1]: m[1 + theme] for m in re.finditer(r"--(\w[\w-]*): light-dark\((#\w{6}), (#\w{6})\)", style)}
+    style = (resources.files("krag_eval_report.html") / "templates" / "tokens.css").read_text(encoding="utf-8")
+    colours = {m[1]: m[1 + theme] for m in re.finditer(r"--(\w[\w-]*): light-dark\((#\w{6}), (#\w{6})\)", style)}
+    aliases = re.finditer(r"--(\w[\w-]*): var\(--([\w-]+)\)", style)
+    return colours | {alias[1]: colours[alias[2]] for alias in aliases if alias[2] in colours}
 
 
 @pytest.mark.parametrize("theme", [1, 2])
 def test_texts_of_the_page_stand_out_from_every_ground(theme: int) -> None:
     colours = page_colours(theme)
     pairs = [
-        *itertools.product(["text", "quiet", "link", "good", "bad"], ["page", "raised", "selected", "notice"]),
+        *itertools.product(
+            ["text", "quiet", "link", "good", "bad"], ["page", "raised", "surface", "selected", "notice"]
+        ),
+        *itertools.product(["text-3"], ["page", "surface", "sunken"]),
         *itertools.product(["text"], ["mark", "held", "missed"]),
+        ("on-accent", "accent"),
     ]
     assert [(text, on) for text, on in pairs if contrast(colours[text], colours[on]) < 4.5] == []
 
