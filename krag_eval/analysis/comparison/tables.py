@@ -68,7 +68,7 @@ def comparison_board(comparison: Compared) -> Section:
     said = []
     for system in comparison.systems:
         of_system = [row for row in comparison.rows if row.system == system]
-        remarks = [f"{row.key} {_IN_A_WORD[row.outcome]}{remark(row)}." for row in of_system if remark(row)]
+        remarks = [f"{row.key} {_IN_A_WORD[row.outcome]} ({remark(row)})." for row in of_system if remark(row)]
         said.append(f"{system}: {' '.join([*remarks, *_notes(comparison, system, of_system)])}")
     title = f"Compared with {comparison.baseline}: {number_of(comparison.n_queries, 'query')}"
     return Section("comparison", title, (*said, *_paragraphs(comparison)), tuple(tables))
