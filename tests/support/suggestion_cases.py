@@ -1412,6 +1412,11 @@ TASKS = [
 BENCH = "bench --corpus lamps.jsonl --retriever search:lamps --samples 2 --skip-e2e"
 # Pieces of messages of which nothing is copied, or nothing that could be tried here.
 ALLOWED = {
+    "`--install-completion` knows {}, and this": "tests/cli/test_completion.py prints what `--show-completion` does",
+    "Options and examples: krag-eval COMMAND --help": "tests/cli/test_help.py asks every command for its help",
+    "More options, explained by --help-all": "tests/cli/test_help.py does",
+    "`--language` {} needs a file to write": "tests/adapters/report/test_markdown_languages.py gives `--out`",
+    "--output is called --out now": "tests/adapters/llm/test_bench_command.py gives either",
     "and `krag-eval generate` writes": "tests/adapters/llm/test_generate_command.py calls it, with a model",
     "{} of these have no text": "tests/adapters/labels/test_start.py gives a corpus to a log of ids",
     "Next: krag-eval label {}, then": "tests/adapters/labels/test_start.py goes on with each folder",

@@ -294,8 +294,11 @@ def _listed(message: str, english: str, names: Sequence[str], **arguments: objec
 def apart_from_best(report: Report) -> tuple[list[str], list[str]]:
     """Return which systems the best one is better than by the verdict of their rows, and which may be as good.
 
-    Against the baseline the row of the comparison decides, against the others one that allows for the choice.
+    Against the baseline the row of the comparison decides, against the others one that allows for the choice. Without
+    SciPy nothing is said of any.
     """
+    if any(system.result.intervals is None for system in report.systems):  # without scipy
+        return [], []
     key, best, ranked = main_key(report), subject_of(report).name, ranked_systems(report)
     rows = {row.system: row for row in main_rows(report) if row.key == key}
     columns = {system.name: np.asarray(system.detail.values[key]) for system in ranked}
