@@ -7,8 +7,10 @@ import re
 import tomllib
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mkdocs.config.defaults import MkDocsConfig
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
 
 HERE = Path(__file__).resolve().parent
 LONGEST = 8
