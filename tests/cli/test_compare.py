@@ -227,6 +227,8 @@ def test_several_systems_are_one_table_with_the_numbers_of_compare(
 def test_a_terminal_gets_its_width_and_colours(
     files: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr("krag_eval.cli.output.console", lambda: _Console(width=130, force_terminal=True))
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     assert krag_eval(["compare", *files, "--k", "2"], monkeypatch) == 0

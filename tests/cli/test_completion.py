@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -34,7 +35,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def pressed(home: Path, typed: str, at: int) -> list[str]:
     script = home / ".bash_completions" / "krag-eval.sh"
-    line = TAB.format(script=script, typed=typed, at=at)
+    line = TAB.format(script=shlex.quote(str(script)), typed=typed, at=at)
     variables = os.environ | {"PATH": f"{FOLDER}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True, env=variables)
     return done.stdout.split()

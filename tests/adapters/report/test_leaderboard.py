@@ -316,19 +316,20 @@ def test_the_page_loads_nothing_and_breaks_no_policy(browser: Browser, shop: Pat
 
 def test_the_command_writes_the_leaderboard_and_the_badge(command: Runner, shop: Path) -> None:
     (shop / "broken.jsonl").write_text("{", encoding="utf-8")
-    line = f"leaderboard {shop} --baseline bm25 --out board.md --badge badge.svg --badge-run bm25"
-    first = command(line)
+    line = ["leaderboard", str(shop), "--baseline", "bm25", "--out", "board.md"]
+    line += ["--badge", "badge.svg", "--badge-run", "bm25"]
+    first = command(*line)
     assert first.code == 0
     assert "broken.jsonl" in first.err
     boards = read_boards(shop, baseline="bm25")
     assert Path("board.md").read_text(encoding="utf-8") == "".join(leaderboard_markdown(boards))
     assert Path("badge.svg").read_text(encoding="utf-8") == leaderboard_badge(boards, "bm25")
-    assert command(line).code == 2
-    assert command(f"{line} --force").code == 0
+    assert command(*line).code == 2
+    assert command(*line, "--force").code == 0
 
 
 def test_without_out_the_command_prints_tables(command: Runner, shop: Path) -> None:
-    told = command(f"leaderboard {shop} --k 5 --metrics mrr")
+    told = command("leaderboard", str(shop), "--k", "5", "--metrics", "mrr")
     assert told.code == 0
     assert "mrr@5" in told.out
     assert [name for name in ("dense", "slow", "untimed", "bm25") if name in told.out] == [
