@@ -16,7 +16,7 @@ from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from krag_eval._utils.errors import KragEvalWarning
+from krag_eval._utils.errors import InvalidInputError, KragEvalWarning
 from krag_eval._utils.files.io import DASH, write_atomically
 from krag_eval._utils.formatting import escape_controls, number_of, one_line
 from krag_eval._utils.plugins import REPORTS, load
@@ -269,7 +269,19 @@ def check_report(
     format: str | None = None,  # noqa: A002
     language: str | None = None,
 ) -> None:
-    """Check, before any work starts, that a report may be written to a path, if one is given."""
+    """Check, before any work starts, that a report may be written to a path, if one is given.
+
+    Raises:
+        InvalidInputError: It may not, or a format or a language is given for tables that are printed.
+    """
+    if out is None and format is not None:
+        raise InvalidInputError(
+            f"`--format` {format!r:.60} needs a file to write: printed tables have no other format. Give `--out` too."
+        )
+    if out is None and language is not None:
+        raise InvalidInputError(
+            f"`--language` {language!r:.60} needs a file to write: printed tables are English. Give `--out` too."
+        )
     if out is not None:
         from krag_eval.report import check_target
 

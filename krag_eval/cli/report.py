@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from krag_eval._utils.errors import InvalidInputError
 from krag_eval.cli.files import RunFileOptions, find_baseline, read_runs
 from krag_eval.cli.options import CutOffs, RunScoringOptions, parse_cut_offs, parse_names
 from krag_eval.cli.output import (
@@ -56,14 +55,6 @@ def report(
     """
     runs = runs or [evalset]
     check_report(out, [evalset, *runs], force, format, language)
-    if out is None and format is not None:
-        raise InvalidInputError(
-            f"`--format` {format!r:.60} needs a file to write: printed tables have no other format. Give `--out` too."
-        )
-    if out is None and language is not None:
-        raise InvalidInputError(
-            f"`--language` {language!r:.60} needs a file to write: printed tables are English. Give `--out` too."
-        )
     # Millions of objects are made that all stay: the collector would look at them again and again.
     with without_collector(), Bars(are_steps=True) as bars:
         with bars.step("read the evaluation set"):

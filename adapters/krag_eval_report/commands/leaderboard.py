@@ -9,7 +9,7 @@ from krag_eval import InvalidInputError
 from krag_eval.toolkit import (
     RunScoringOptions,
     check_free,
-    check_target,
+    check_report,
     console,
     cut_offs_option,
     notes,
@@ -58,16 +58,7 @@ def leaderboard(
         seed: Seed of intervals and tests; the same seed gives the same numbers.
         language: en, ko, ru or zh, for .html and .md; English by default.
     """
-    if out is None and format is not None:
-        raise InvalidInputError(
-            f"`--format` {format!r:.60} needs a file to write: printed tables have no other format. Give `--out` too."
-        )
-    if out is None and language is not None:
-        raise InvalidInputError(
-            f"`--language` {language!r:.60} needs a file to write: printed tables are English. Give `--out` too."
-        )
-    if out is not None:
-        check_target(out, format, force, language)
+    check_report(out, [], force, format, language)
     if badge_out is not None:
         check_free(badge_out, force)
     cut_offs = parse_cut_offs(k, CUT_OFFS)
