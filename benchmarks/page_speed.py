@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.harness import Row
 from benchmarks.report_load import DEPTH, WORDS, row_of
 from krag_eval import EvalSet, Run
-from krag_eval.report import build_report, write_report
+from krag_eval_report import build_report, write_report
 
 if TYPE_CHECKING:
     from playwright.sync_api import CDPSession, Page

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.harness import Row
 from benchmarks.memory_child import peak_megabytes
 from krag_eval import EvalSet, Run, RunRow
-from krag_eval.report import build_report, write_report
+from krag_eval_report import build_report, write_report
 
 DEPTH = 10
 WORDS = 40  # of about 300 characters

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from krag_eval.report import Report
+from krag_eval_report import Report
 from krag_eval_report.plots.distributions import draw_stages
 from krag_eval_report.plots.svg import as_svg
 

@@ -23,11 +23,11 @@ from playwright.sync_api import Browser, Page, Route, sync_playwright
 
 from examples import tenants
 from krag_eval import EvalSet, Policy, Run, RunRow, check_gate, evaluate_ids, write_run
-from krag_eval.report import build_report, write_report
 from krag_eval_chunkers.demo_data import load_collection, load_rules_collection
 from krag_eval_chunkers.local import build_retrievers
 from krag_eval_labels import plan_labels, write_queue
 from krag_eval_labels.labelling.page import QueuesOnPages
+from krag_eval_report import build_report, write_report
 from krag_eval_report.html.page import label_page
 from krag_eval_report.languages import languages
 

@@ -17,7 +17,6 @@ from .analysis.gate import Policy as Policy
 from .analysis.gate import assert_retrieval as assert_retrieval
 from .analysis.gate import check_gate as check_gate
 from .analysis.gate import read_policy as read_policy
-from .analysis.leaderboard import leaderboard as leaderboard
 from .analysis.planning import questions_needed as questions_needed
 from .analysis.rankings import compare_rankings as compare_rankings
 from .analysis.verification import verify as verify
@@ -72,8 +71,6 @@ from .matching.settings import AveragingMethod as AveragingMethod
 from .matching.settings import MatchingCriteria as MatchingCriteria
 from .matching.settings import TokenizerType as TokenizerType
 from .metrics import METRICS as METRICS
-from .report import build_report as build_report
-from .report import write_report as write_report
 from .retrievers import aevaluate_retriever as aevaluate_retriever
 from .retrievers import evaluate_retriever as evaluate_retriever
 from .retrievers import evaluate_retrievers as evaluate_retrievers

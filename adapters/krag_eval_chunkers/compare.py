@@ -22,12 +22,9 @@ from krag_eval import (
     KragEvalError,
     Run,
     as_evalset,
-    build_report,
     compare,
     evaluate_run,
-    leaderboard,
     run_retriever,
-    write_report,
 )
 from krag_eval.toolkit import (
     DOC_KEY,
@@ -41,7 +38,6 @@ from krag_eval.toolkit import (
     CorpusTexts,
     OptionalRunOptions,
     Printed,
-    Report,
     Section,
     Table,
     aligned,
@@ -49,8 +45,6 @@ from krag_eval.toolkit import (
     as_cause,
     check_count,
     check_names,
-    check_target,
-    comparison_section,
     count_cell,
     count_tokens_of,
     cut,
@@ -69,10 +63,7 @@ from krag_eval.toolkit import (
     read_places,
     refuse,
     seconds_cell,
-    section_html,
-    section_markdown,
     show,
-    summary_section,
     text_cell,
     with_name,
 )
@@ -165,16 +156,19 @@ class ChunkerComparison(Printed, ComparedByFields):
     @property
     def sections(self) -> tuple[Section, ...]:
         """The chunkings with their costs and the questions that they cut apart, the scores, and the comparison."""
+        tables = load(REPORTS, "sections")
         about = f"Budgets count tokens of whole chunks. The others are compared with {self.baseline}."
         chunkings = Section(
             "chunkings", "Chunkings", (about, *self.winners, *self.notes), (self._overview(), *self._cut_apart())
         )
-        compared = () if self.comparison is None else (comparison_section(self.comparison),)
-        return (chunkings, summary_section(self.results), *compared)
+        compared = () if self.comparison is None else (tables.comparison_section(self.comparison),)
+        return (chunkings, tables.summary_section(self.results), *compared)
 
     def _overview(self) -> Table:
         """Return the table of all chunkings: span recall at each budget, and cost."""
-        board = leaderboard(self.results, [f"span_recall@{budget}tok" for budget in self.budgets]).table()
+        board = load(REPORTS, "leaderboard")(
+            self.results, [f"span_recall@{budget}tok" for budget in self.budgets]
+        ).table()
         columns = (
             Column("chunking", "chunking", is_number=False),
             *(
@@ -263,12 +257,15 @@ class ChunkerComparison(Printed, ComparedByFields):
 
     def to_markdown(self) -> str:
         """Return the tables of `sections` in GitHub's Markdown, the best values in bold."""
-        return "".join(line for section in self.sections for line in section_markdown(section)).strip("\n")
+        written = load(REPORTS, "sections").section_markdown
+        return "".join(line for section in self.sections for line in written(section)).strip("\n")
 
-    def as_report(self, title: str | None = None) -> Report:
+    def as_report(self, title: str | None = None) -> Any:
         """Return a report with these tables, the parameters of the chunkers, causes of misses and every question."""
         results = self.results if self.comparison is None else self.comparison.results
-        built = build_report(self.evalset, results, title=title, baseline=self.baseline, comparison=self.comparison)
+        built = load(REPORTS, "build")(
+            self.evalset, results, title=title, baseline=self.baseline, comparison=self.comparison
+        )
         systems = tuple(replace(system, run=self.runs[system.name]) for system in built.systems)
         return replace(built, systems=systems, further=self.sections[:1])
 
@@ -286,8 +283,9 @@ class ChunkerComparison(Printed, ComparedByFields):
             InvalidInputError: The file is there, or cannot be written.
             MissingDependencyError: A package of the extra `report` is not installed.
         """
-        check_target(path, format, force)  # before the work
-        return write_report(self.as_report(title), path, format=format, force=force)
+        load(REPORTS, "check")(path, format, force)  # before the work
+        written: Path = load(REPORTS, "write")(self.as_report(title), path, format=format, force=force)
+        return written
 
     def plot(self) -> Figure:
         """Plot span recall over the budgets, one line per chunking. Needs matplotlib (extra `report`).
@@ -307,7 +305,9 @@ class ChunkerComparison(Printed, ComparedByFields):
 
     def _repr_html_(self) -> str:
         """Return the tables for notebooks."""
-        return section_html(self.sections[0], "<b>Chunkings</b>", self.results[self.baseline].signature)
+        shown = load(REPORTS, "sections").section_html
+        html: str = shown(self.sections[0], "<b>Chunkings</b>", self.results[self.baseline].signature)
+        return html
 
 
 @gold_first(old="corpus, questions")

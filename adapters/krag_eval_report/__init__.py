@@ -1,6 +1,7 @@
-"""Reports to look at: the HTML page, plots, and a server of a folder of them.
+"""Results to look at: tables, reports as pages, Markdown, JSON or CSV, plots, leaderboards, and a server of them.
 
-`build_report`, `write_report` and `.report(path)` of results find the page here. The plots need the extra `report`.
+`.report(path)`, `.plot()` and `.to_latex()` of results, and notebooks, find this package by entry point. Pages and
+plots need the extra `report`.
 """
 
 import lazy_loader as _lazy_loader

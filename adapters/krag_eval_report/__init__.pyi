@@ -1,6 +1,7 @@
 """The public names, once: type checkers read them here, and `__init__.py` loads each when it is first used."""
 
 from .boards import read_boards as read_boards
+from .build import build_report as build_report
 from .leaderboards import leaderboard_badge as leaderboard_badge
 from .leaderboards import write_leaderboard as write_leaderboard
 from .plots import plot_causes as plot_causes
@@ -14,3 +15,7 @@ from .plots import plot_spread as plot_spread
 from .plots import plot_stages as plot_stages
 from .plots import plot_sweep as plot_sweep
 from .plots import write_plots as write_plots
+from .records import Report as Report
+from .run_table import Leaderboard as Leaderboard
+from .run_table import leaderboard as leaderboard
+from .writers import write_report as write_report

@@ -22,7 +22,6 @@ from krag_eval import (
     compare,
     evaluate_run,
     inspect_file,
-    leaderboard,
     read_evalset,
     read_run,
 )
@@ -44,6 +43,7 @@ from krag_eval.toolkit import (
     said,
 )
 from krag_eval_report.frontier import pareto
+from krag_eval_report.run_table import leaderboard
 
 _READ = (*(ending for endings in CONTAINERS.values() for ending in endings), ".qrels", ".run", ".trec", ".txt")
 _BESIDE = (".reading.json", ".rejected.jsonl")  # what krag_eval keeps beside a file

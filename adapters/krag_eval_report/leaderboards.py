@@ -10,15 +10,12 @@ from typing import Any
 from krag_eval import __version__
 from krag_eval.toolkit import (
     BYTE_ORDER_MARK,
-    TONES,
     Cell,
     Column,
     ComparisonRow,
     Section,
     Table,
-    check_target,
     clip,
-    column,
     count_cell,
     csv_line,
     display_width,
@@ -30,16 +27,19 @@ from krag_eval.toolkit import (
     one_line,
     said,
     seconds_cell,
-    section_markdown,
     sentences,
     text_cell,
     value_cell,
     write_atomically,
 )
 from krag_eval_report.boards import Board, Boards, RankedRun, no_run
+from krag_eval_report.cells import column
 from krag_eval_report.html.page import digest, read_template, template_of
 from krag_eval_report.html.texts import printable
 from krag_eval_report.languages import language_of, translated
+from krag_eval_report.markdown_tables import section_markdown
+from krag_eval_report.sections.comparison import TONES
+from krag_eval_report.writers import check_target
 
 __all__ = ["leaderboard_badge", "leaderboard_html", "leaderboard_markdown", "sections_of_boards", "write_leaderboard"]
 

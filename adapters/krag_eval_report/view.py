@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import quote
 
-from krag_eval import InvalidInputError, KragEvalError, __version__, build_report, read_evalset, read_run
+from krag_eval import InvalidInputError, KragEvalError, __version__, read_evalset, read_run
 from krag_eval.toolkit import LABELS, Source, detect, load, needing, parse_json, read_checked
+from krag_eval_report.build import build_report
 from krag_eval_report.html.page import (
     digest,
     html_page,

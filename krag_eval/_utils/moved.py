@@ -12,18 +12,27 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 MODULES = {
+    "krag_eval.analysis.comparison.proven": "krag_eval_report.proven",
+    "krag_eval.analysis.comparison.tables": "krag_eval_report.sections.comparison",
     "krag_eval.analysis.diagnosis": "krag_eval.evaluation.diagnosis",
     "krag_eval.analysis.estimation": "krag_eval_labels.estimation",
     "krag_eval.analysis.label_audit": "krag_eval_labels",
+    "krag_eval.analysis.leaderboard": "krag_eval_report.run_table",
     "krag_eval.analysis.misses": "krag_eval.evaluation.misses",
+    "krag_eval.datasets.showing": "krag_eval_report.notebooks",
+    "krag_eval.evaluation.charts": "krag_eval_report.plots.charts",
+    "krag_eval.evaluation.showing": "krag_eval_report.sections.summary",
     "krag_eval.llm": "krag_eval_llm",
     "krag_eval.report.chunkers": "krag_eval_chunkers.compare",
-    "krag_eval.report.leaderboard": "krag_eval.analysis.leaderboard",
-    "krag_eval.report.plots": "krag_eval_report.plots",
+    "krag_eval.report.leaderboard": "krag_eval_report.run_table",
+    "krag_eval.report": "krag_eval_report",  # after those within it
     "krag_eval.retrievers.live.monitor": "krag_eval.retrievers.live.alerts",
     "krag_eval.retrievers.live.watch": "krag_eval_monitor.watch",
     "krag_eval.retrievers.local": "krag_eval_chunkers.local",
     "krag_eval.scale": "krag_eval_scale",
+    "krag_eval.tables.html": "krag_eval_report.notebook_tables",
+    "krag_eval.tables.latex": "krag_eval_report.latex_tables",
+    "krag_eval.tables.markdown": "krag_eval_report.markdown_tables",
 }
 
 
@@ -31,7 +40,6 @@ _NAMES = {
     "krag_eval.analysis.comparison.result": "Comparison",
     "krag_eval.analysis.funnel": "Funnel FunnelSlice FunnelStage",
     "krag_eval.analysis.gate": "GateReport",
-    "krag_eval.analysis.leaderboard": "Leaderboard",
     "krag_eval.analysis.rankings": "RankingComparison",
     "krag_eval.analysis.verification": "Verification",
     "krag_eval.datasets.findings": "Finding ValidationReport",
@@ -55,7 +63,6 @@ _NAMES = {
     "krag_eval.metrics": "FURTHER_METRICS",
     "krag_eval.metrics.judgments": "Judgments",
     "krag_eval.metrics.names": "DEFAULT_CUT_OFFS LIVE_CUT_OFFS",
-    "krag_eval.report.records": "Report",
     "krag_eval.retrievers.evaluate": "RetrieverScores",
     "krag_eval.retrievers.live.alerts": "Alert",
     "krag_eval.retrievers.live.retrievals": "LiveCounters",
@@ -70,6 +77,7 @@ _NAMES = {
         " as_language_model generate_evalset judge_contexts run_bench"
     ),
     "krag_eval_monitor": "Watch",
+    "krag_eval_report": "Leaderboard Report build_report leaderboard write_report",
     "krag_eval_scale": "BadRow ColumnarScorer PartialState RepeatFinder score_logs",
 }
 NAMES = {name: (module, name) for module, names in _NAMES.items() for name in names.split()}

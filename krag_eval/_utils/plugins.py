@@ -53,6 +53,16 @@ def load(group: str, name: str) -> Any:
         ) from error
 
 
+class ShownInNotebooks:
+    """Base class of what a notebook shows as tables."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        html: str = load(REPORTS, "notebook")(self)
+        return html
+
+
 class Pictured:
     """Base class of what has a picture."""
 

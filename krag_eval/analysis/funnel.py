@@ -30,7 +30,9 @@ from krag_eval.datasets.sessions import Search, Stage
 from krag_eval.documents.columns import runs
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import OFFSETS, IdKey, fields_of, id_at
+from krag_eval.evaluation.detail import largest_cut_off
 from krag_eval.evaluation.pipeline import Judged, judge_batch, read_batch
+from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.rules import rules_of_set
 from krag_eval.evaluation.runs import evaluate_run
 from krag_eval.evaluation.sessions import has_filter, judge_sessions
@@ -47,13 +49,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NOT_IN_CORPUS, NOT_RETRIEVED, LOST_IN, BELOW_K, KEPT = "not_in_corpus", "not_retrieved", "lost_in:", "below_k", "kept"
-MEANINGS = {
+_MEANINGS = {
     NOT_IN_CORPUS: said("fate-not_in_corpus", "nothing in the corpus matches"),
     NOT_RETRIEVED: said("fate-not_retrieved", "no stage returned it"),
     BELOW_K: said("fate-below_k", "the last stage returned it below the cut-off"),
     KEPT: said("fate-kept", "the last stage returned it within the cut-off"),
 }
-LOST = said("fate-lost", "the stage was given it and did not return it")
+_LOST = said("fate-lost", "the stage was given it and did not return it")
+
+
+def meaning_of(fate: str) -> str:
+    """Say what a fate means."""
+    return _MEANINGS.get(fate, _LOST)
+
+
 FINAL = "final ranking"
 """The stage that makes one ranking of the searches of a session."""
 
@@ -363,6 +372,15 @@ def _leaks(judged: Judged, rules: Rules, ways: Sequence[_Way], k: GivenCutOff) -
         counts.update(KEPT if name in kept else stage for name, stage in last.items())
     order = [*(stage for stage in _order(ways)), KEPT]
     return {name: counts[name] for name in order if counts[name]}
+
+
+def funnels_of(
+    questions: EvalSet | None, runs: Mapping[str, Run], results: Mapping[str, EvaluationResult], **options: Any
+) -> list[Funnel]:
+    """Return the funnel of each run that has stages, at the largest cut-off of its result, by its name there."""
+    staged = {name: run for name, run in runs.items() if has_stages(run)}
+    k_of = {name: largest_cut_off(results[name]) for name in staged}
+    return [replace(funnel(questions, run, k=k_of[name], **options), name=name) for name, run in staged.items()]
 
 
 def has_stages(run: Run) -> bool:

@@ -11,6 +11,7 @@ from krag_eval import diagnose as diagnose_result
 from krag_eval._utils.errors import refuse
 from krag_eval._utils.files.io import DASH, write_atomically
 from krag_eval._utils.formatting import format_value, number_of
+from krag_eval._utils.plugins import REPORTS, load
 from krag_eval.cli.evaluate import score_each
 from krag_eval.cli.files import RunFileOptions, check_free, names_of, read_runs
 from krag_eval.cli.options import RunScoringOptions, parse_cut_offs
@@ -18,8 +19,6 @@ from krag_eval.cli.output import console, json_lines, notes, print_section, put_
 from krag_eval.evaluation.diagnosis import Diagnosis
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.sessions import has_filter
-from krag_eval.report import Report, ReportedSystem
-from krag_eval.report.sections.causes import causes_section
 from krag_eval.tables.sheets import BYTE_ORDER_MARK, csv_line
 
 
@@ -81,8 +80,7 @@ def diagnose(
         if diagnosis.filter_loss is not None:
             share = format_value(diagnosis.filter_loss)
             console().print(f"{name}: filter_loss {share}: the share of needs that filters lost.\n", soft_wrap=True)
-    systems = (ReportedSystem(name=n, result=result, diagnosis=diagnoses[n]) for n, result in results.items())
-    _print(Report(title="", systems=tuple(systems)), diagnoses, examples)
+    _print(diagnoses, examples)
 
 
 def _parse_cut_off(text: str) -> int | None:
@@ -97,8 +95,8 @@ def _csv_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
     yield from (csv_line(list(row.values())) for row in rows)
 
 
-def _print(report: Report, diagnoses: Mapping[str, Diagnosis], examples: int) -> None:
-    print_section(causes_section(report), console())
+def _print(diagnoses: Mapping[str, Diagnosis], examples: int) -> None:
+    print_section(load(REPORTS, "sections").causes_section(diagnoses), console())
     for name, diagnosis in diagnoses.items():
         for cause, count in diagnosis.counts.items():
             misses = [miss for miss in diagnosis.misses if miss.cause == cause][: max(examples, 0)]

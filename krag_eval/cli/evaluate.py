@@ -11,6 +11,7 @@ from krag_eval import EvaluationResult, InvalidInputError, evaluate_run
 from krag_eval._utils.checks import check_count, one_of
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import escape_controls, format_value, number_of
+from krag_eval._utils.plugins import REPORTS, load
 from krag_eval.cli.files import RunFileOptions, read_runs
 from krag_eval.cli.options import CutOffs, RunScoringOptions, parse_cut_offs, parse_names
 from krag_eval.cli.output import (
@@ -27,7 +28,6 @@ from krag_eval.datasets import EvalSet, Run
 from krag_eval.evaluation.results import missing_queries
 
 if TYPE_CHECKING:
-    from krag_eval.analysis.leaderboard import Leaderboard
     from krag_eval.evaluation.misses import QueryReview
 
 _MOST_LISTED = 20
@@ -189,11 +189,9 @@ def _means(results: Mapping[str, EvaluationResult]) -> list[str]:
     return list(dict.fromkeys(key for result in results.values() for key in result.tally.means))
 
 
-def _board(results: Mapping[str, EvaluationResult], keys: list[str] | None, *, intervals: bool) -> Leaderboard:
-    from krag_eval import leaderboard  # slow to import, and one run needs none
-
+def _board(results: Mapping[str, EvaluationResult], keys: list[str] | None, *, intervals: bool) -> Any:
     with collected_warnings() as caught:
-        board = leaderboard(results, keys, intervals=intervals)
+        board = load(REPORTS, "leaderboard")(results, keys, intervals=intervals)
     print_notes(caught)
     return board
 
@@ -208,11 +206,9 @@ def _print(
     """Print the values, what they leave out, and the questions that were asked for."""
     out, several = console(), len(results) > 1
     if several:
-        from krag_eval.analysis.leaderboard import MARK
-
         board = _board(results, keys, intervals=intervals)
         out.print(board.title, style="bold", soft_wrap=True)
-        print_report_table(board.table(MARK, is_short=True), out)
+        print_report_table(board.printed, out)
         if board.note:
             out.print(board.note, style="dim")
         if len(board.keys) < len(_means(results)):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from krag_eval import InvalidInputError
 from krag_eval import funnel as trace_needs
+from krag_eval._utils.plugins import REPORTS, load
 from krag_eval.cli.files import FileOptions, read_runs
 from krag_eval.cli.options import RunScoringOptions, parse_cut_offs, parse_names
 from krag_eval.cli.output import (
@@ -19,8 +20,6 @@ from krag_eval.cli.output import (
     put_json,
     write_all,
 )
-from krag_eval.report import build_report
-from krag_eval.report.sections import stages_section
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +71,10 @@ def funnel(
         ]
         if out is not None or plots is not None:
             settings["corpus"] = settings["corpus"] if scoring.match == "span" else None
-            built = build_report(questions, read, by=slices, k=cut_offs, funnels=found, **settings)
+            built = load(REPORTS, "build")(questions, read, by=slices, k=cut_offs, funnels=found, **settings)
             written = write_all(built, out, plots, format=None, force=force)
     print_notes(caught)
     if put_json(json_out, lambda: {"evalset": str(evalset), "runs": {one.name: one.to_dict() for one in found}}):
         return
-    print_section(stages_section(found), console())
+    print_section(load(REPORTS, "sections").stages_section(found), console())
     print_written(written)

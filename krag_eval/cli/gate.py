@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval._utils.formatting import number_of
+from krag_eval._utils.plugins import REPORTS, load
 from krag_eval.analysis.gate import GateReport, Policy, Status, check_gate, read_policy
 from krag_eval.cli.files import RunFileOptions
 from krag_eval.cli.output import check_report, console, notes, print_indented, print_written, put_json_and_markdown
-from krag_eval.report import build_report, write_report
 
 
 def gate(
@@ -51,8 +51,8 @@ def gate(
     if out is not None:
         settings: dict[str, Any] = {"seed": demands.seed, **demands.scoring}
         runs = {} if against is None else {f"{against.name} (baseline)": against}
-        built = build_report(questions, runs | {checked.name: checked}, gate=report, **settings)
-        print_written([write_report(built, out, force=force)], notes())
+        built = load(REPORTS, "build")(questions, runs | {checked.name: checked}, gate=report, **settings)
+        print_written([load(REPORTS, "write")(built, out, force=force)], notes())
     sys.exit(report.exit_code)
 
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from krag_eval.analysis.comparison import Comparison
     from krag_eval.evaluation.results import EvaluationResult
-    from krag_eval.report import Report
     from krag_eval.tables.model import Section, Table
 
 
@@ -283,20 +282,16 @@ def check_report(
             f"`--language` {language!r:.60} needs a file to write: printed tables are English. Give `--out` too."
         )
     if out is not None:
-        from krag_eval.report import check_target
-
         check_free(out, True, [path for path in inputs if path is not None])
-        check_target(out, format, force, language)
+        load(REPORTS, "check")(out, format, force, language)
 
 
-def write_all(built: Report, out: Path | None, plots: Path | None, **options: Any) -> list[Path]:
+def write_all(built: Any, out: Path | None, plots: Path | None, **options: Any) -> list[Path]:
     """Write the plots of a report, and the report, as far as paths are given; return the paths."""
-    from krag_eval.report import write_report
-
     written: list[Path] = []
     if plots is not None:
         written = load(REPORTS, "plots")(built, plots, force=options["force"])
-    return written if out is None else [*written, write_report(built, out, **options)]
+    return written if out is None else [*written, load(REPORTS, "write")(built, out, **options)]
 
 
 def print_written(paths: Iterable[Path], out: Console | None = None) -> None:
@@ -306,7 +301,7 @@ def print_written(paths: Iterable[Path], out: Console | None = None) -> None:
             (out or console()).print(f"Wrote {path} ({path.stat().st_size:,} bytes)", soft_wrap=True)
 
 
-def print_report(report: Report, out: Console | None = None, only: Collection[str] | None = None) -> None:
+def print_report(report: Any, out: Console | None = None, only: Collection[str] | None = None) -> None:
     """Print a report.
 
     Args:
@@ -314,11 +309,9 @@ def print_report(report: Report, out: Console | None = None, only: Collection[st
         out: The console; stdout by default.
         only: The keys of the sections to print; all by default.
     """
-    from krag_eval.report import sections_of
-
     out = console() if out is None else out
     _say(out, report.title, "bold")
-    for section in sections_of(report):
+    for section in load(REPORTS, "sections").sections_of(report):
         if only is None or section.key in only:
             out.print()
             _say(out, f"== {section.title} ==", "bold")
@@ -328,16 +321,12 @@ def print_report(report: Report, out: Console | None = None, only: Collection[st
 def print_comparison(comparison: Comparison) -> None:
     """Print a comparison: its tables as text, several systems as one table, or one fact per line."""
     if _is_plain:
-        from krag_eval.analysis.comparison.tables import comparison_section
-
-        print_section(comparison_section(comparison), console())
+        print_section(load(REPORTS, "sections").comparison_section(comparison), console())
         _say(console(), comparison.signature)
     elif comparison.pairs or (len(comparison.systems) == 1 and not sys.stdout.isatty()):
         console().print(str(comparison), soft_wrap=True)
     else:
-        from krag_eval.analysis.comparison.tables import comparison_board
-
-        board, out = comparison_board(comparison), console()
+        board, out = load(REPORTS, "sections").comparison_board(comparison), console()
         _say(out, board.title, "bold")
         for table in board.tables:
             out.print()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
+from krag_eval._utils.plugins import REPORTS, load
 from krag_eval.cli.files import RunFileOptions, find_baseline, read_runs
 from krag_eval.cli.options import CutOffs, RunScoringOptions, parse_cut_offs, parse_names
 from krag_eval.cli.output import (
@@ -20,8 +21,8 @@ from krag_eval.cli.output import (
 )
 from krag_eval.cli.typed import as_typed
 from krag_eval.datasets.bulk import without_collector
-from krag_eval.report import build_report
-from krag_eval.report.records import Note
+
+build_report = load(REPORTS, "build")
 
 
 def report(
@@ -73,7 +74,7 @@ def report(
                 **passed,
                 **scoring.settings(),
             )
-        notes = (as_typed(note.parts if isinstance(note, Note) else [note]) for note in built.notes)
+        notes = (as_typed(getattr(note, "parts", [note])) for note in built.notes)
         built = replace(built, notes=tuple(notes))
         with bars.step("write") if out is not None or plots is not None else contextlib.nullcontext():
             written = write_all(built, out, plots, format=format, force=force, language=language)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from krag_eval._utils.errors import InvalidInputError, describe_type, did_you_mean, errors_at, warn
 from krag_eval._utils.objects import cached_property
+from krag_eval._utils.plugins import ShownInNotebooks
 from krag_eval._utils.serialization import data_frame
 from krag_eval.datasets.by_query import by_query, is_table, judged_documents
 from krag_eval.datasets.frames import rows_of_frame
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class EvalSet(Sequence[Question]):
+class EvalSet(ShownInNotebooks, Sequence[Question]):
     """Questions with their gold documents, in a fixed order, each id once.
 
     Args:
@@ -101,12 +102,6 @@ class EvalSet(Sequence[Question]):
     def __repr__(self) -> str:
         negative = sum(question.is_negative for question in self)
         return f"EvalSet({self.name or ''!r:.80}, {len(self)} questions, {negative} of them without an answer)"
-
-    def _repr_html_(self) -> str:
-        """Return the first questions as a table, for notebooks."""
-        from krag_eval.datasets.showing import evalset_html
-
-        return evalset_html(self.name or "", self)
 
     def get(self, question_id: str) -> Question | None:
         """Return the question with this id, or None."""

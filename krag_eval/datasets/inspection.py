@@ -15,6 +15,7 @@ from krag_eval._utils.files.io import StrPath, write_atomically
 from krag_eval._utils.files.strict_json import dump_json
 from krag_eval._utils.formatting import escape_controls, number_of
 from krag_eval._utils.objects import ShortRepr
+from krag_eval._utils.plugins import ShownInNotebooks
 from krag_eval._utils.serialization import plain_fields
 from krag_eval.datasets.cells import SEPARATORS, split_ids
 from krag_eval.datasets.corpus import ID_KEYS, TEXT_KEYS, read_corpus
@@ -54,7 +55,7 @@ _MOST_FIELDS, _LONGEST = 6, 44
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Inspection(ShortRepr):
+class Inspection(ShortRepr, ShownInNotebooks):
     """What a file is; as a string it is a text of about ten lines.
 
     Attributes:
@@ -117,12 +118,6 @@ class Inspection(ShortRepr):
         fields = [plain_fields(one, *one.__slots__) for one in self.fields]
         readings = [plain_fields(one, *one.__slots__) for one in self.readings]
         return row | {"command": self.command, "python": self.call, "fields": fields, "readings": readings}
-
-    def _repr_html_(self) -> str:
-        """Return the fields as a table, for notebooks."""
-        from krag_eval.datasets.showing import inspection_html
-
-        return inspection_html(self)
 
     def __str__(self) -> str:
         return "\n".join(escape_controls(line) for line in self._lines())

@@ -12,6 +12,7 @@ from krag_eval._utils.checks import as_number, check_kind, one_of
 from krag_eval._utils.errors import Argument, InvalidInputError, RetrieverError, show, warn
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.objects import ShortRepr
+from krag_eval._utils.plugins import ShownInNotebooks
 from krag_eval.datasets.by_query import by_query, ranked_documents
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.question import check_new
@@ -141,7 +142,7 @@ class RunRow(ShortRepr):
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class Run:
+class Run(ShownInNotebooks):
     """What one retriever returned for the questions of an evaluation set.
 
     Attributes:
@@ -183,12 +184,6 @@ class Run:
         n_documents = sum(len(row.found) for row in self.rows.values())
         errors = f", {number_of(len(self.errors), 'error')}" if self.errors else ""
         return f"Run({self.name!r:.80}, {number_of(len(self), 'row')}, {number_of(n_documents, 'document')}{errors})"
-
-    def _repr_html_(self) -> str:
-        """Return the first rows as a table, for notebooks."""
-        from krag_eval.datasets.showing import run_html
-
-        return run_html(self)
 
     @property
     def repetition(self) -> str | None:

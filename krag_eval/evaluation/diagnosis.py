@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from krag_eval._utils.checks import check_number
 from krag_eval._utils.errors import refuse
 from krag_eval._utils.formatting import format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields, Printed, ShortRepr
-from krag_eval._utils.said import said
+from krag_eval._utils.plugins import ShownInNotebooks
 from krag_eval._utils.serialization import Tabular, data_frame, plain_fields
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import IdKey
@@ -27,18 +27,6 @@ from krag_eval.matching.nearest import NEAR
 from krag_eval.metrics.aggregation import key_of
 from krag_eval.metrics.judgments import Judgments, repeated_positions
 from krag_eval.metrics.spans import found_shares
-from krag_eval.tables.model import (
-    Column,
-    Section,
-    Table,
-    column,
-    count_cell,
-    door,
-    run_alone,
-    share_cell,
-    text_cell,
-    value_cell,
-)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,7 +120,7 @@ class Ceilings:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Diagnosis(Printed, Tabular, ComparedByFields):
+class Diagnosis(Printed, ShownInNotebooks, Tabular, ComparedByFields):
     """The causes of all misses of a result.
 
     Attributes:
@@ -189,10 +177,6 @@ class Diagnosis(Printed, Tabular, ComparedByFields):
 
     def _rows(self) -> tuple[list[dict[str, Any]], Collection[str]]:
         return [miss.to_dict() for miss in self.misses], ("similarity", "share")
-
-    def _repr_html_(self) -> str:
-        """Return causes, ceilings and the first misses as HTML tables, for notebooks."""
-        return diagnosis_html(self)
 
     def __str__(self) -> str:
         lines = [f"Diagnosis: {self.title}"]
@@ -341,77 +325,3 @@ def _mean_share(covered: IntArray, n_gold: IntArray) -> float | None:
     defined = n_gold > 0
     shares: FloatArray = covered[defined] / n_gold[defined]
     return math.fsum(shares.tolist()) / len(shares) if len(shares) else None
-
-
-CAUSE_MEANINGS = {FOUND: said("found-within-cut-off", "a retrieved document matches it within the cut-off")} | CAUSES
-_CEILINGS = {
-    "recall": "as it is",
-    "with_perfect_reranking": "at most, with the same documents in the best order",
-    "without_repeats": "with documents that repeat an earlier one taken out",
-}
-
-
-def causes_tables(diagnoses: Mapping[str, Diagnosis]) -> tuple[Table, Table]:
-    """Return the causes of each system, by name, and its ceilings of recall."""
-    k = next(iter(diagnoses.values())).k
-    return _causes(diagnoses), _ceilings_table(diagnoses, "recall" if k is None else f"recall@{k}")
-
-
-def causes_seen(diagnoses: Iterable[Diagnosis]) -> list[str]:
-    """Return `found` and the causes that occur, in the order in which they are checked."""
-    seen = {cause for diagnosis in diagnoses for cause in diagnosis.causes}
-    return [cause for cause in CAUSE_MEANINGS if cause == FOUND or cause in seen]
-
-
-def _causes(diagnoses: Mapping[str, Diagnosis]) -> Table:
-    columns = [column("cause", "gold document", is_number=False)]
-    for name in diagnoses:
-        columns.append(Column(f"count:{name}", name, help=said("gold-documents-title", "Gold documents"), group=name))
-        columns.append(column(f"share:{name}", "share", "Of all gold documents", name="share-of-gold", group=name))
-    columns.append(column("meaning", "meaning", is_number=False))
-    rows = []
-    for cause in causes_seen(diagnoses.values()):
-        row = [text_cell(cause)]
-        for name, diagnosis in diagnoses.items():
-            count = diagnosis.causes.count(cause)
-            of = diagnosis.n_gold
-            at = door(cause=cause, **run_alone(name, len(diagnoses))) if count else None
-            row += [count_cell(count, at), share_cell(count / of if of else None, at)]
-        rows.append((*row, text_cell(CAUSE_MEANINGS[cause])))
-    return Table("causes", None, tuple(columns), tuple(rows))
-
-
-def _ceilings_table(diagnoses: Mapping[str, Diagnosis], key: str) -> Table:
-    values = (Column(f"value:{name}", name, group=name) for name in diagnoses)
-    rows = tuple(
-        (
-            text_cell(said(f"ceiling-{name}", meaning)),
-            *(value_cell(getattr(diagnosis.ceilings, name)) for diagnosis in diagnoses.values()),
-        )
-        for name, meaning in _CEILINGS.items()
-    )
-    return Table(
-        "ceilings",
-        said("ceilings-title", "What {key} could be", key=key),
-        (Column("ceiling", key, is_number=False), *values),
-        rows,
-    )
-
-
-_MOST_SHOWN = 10
-
-
-def diagnosis_html(diagnosis: Diagnosis) -> str:
-    """Return a diagnosis as HTML: the gold documents by cause, the ceilings of recall, and the first misses."""
-    misses = [
-        (text_cell(one.query_id or one.query or str(one.query_index)), text_cell(one.name), text_cell(one.reason))
-        for one in diagnosis.misses[:_MOST_SHOWN]
-    ]
-    first = f"the first {_MOST_SHOWN} of " if len(diagnosis.misses) > _MOST_SHOWN else ""
-    columns = tuple(Column(name, name, is_number=False) for name in ("query", "gold document", "cause"))
-    table = Table("misses", f"Missed: {first}{len(diagnosis.misses):,}", columns, tuple(misses))
-    tables = (*causes_tables({"result": diagnosis}), *([table] if misses else []))
-    from krag_eval.tables.html import safe, section_html  # a notebook needs it
-
-    title = f"<b>Diagnosis</b>: {safe(diagnosis.title)}"
-    return section_html(Section("causes", "", (), tables), title, diagnosis.signature)

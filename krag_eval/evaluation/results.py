@@ -14,7 +14,7 @@ from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError
 from krag_eval._utils.formatting import format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields, Printed, ShortRepr
-from krag_eval._utils.plugins import REPORTS, Pictured, load
+from krag_eval._utils.plugins import REPORTS, Pictured, ShownInNotebooks, load
 from krag_eval._utils.serialization import Tabular, data_frame, json_text, plain_fields
 from krag_eval.documents.readers import IdKey
 from krag_eval.evaluation.detail import Detail, describe_misses, largest_cut_off
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EvaluationResult(Printed, Pictured, Tabular, ComparedByFields):
+class EvaluationResult(Printed, Pictured, ShownInNotebooks, Tabular, ComparedByFields):
     """The outcome of an evaluation: `result["recall@5"]`, `result["micro_recall@5"]`; a bare name is the macro mean.
 
     Attributes:
@@ -271,18 +271,11 @@ class EvaluationResult(Printed, Pictured, Tabular, ComparedByFields):
 
     def to_latex(self) -> str:
         """Return a LaTeX `tabular`: one row per metric, one column per cut-off. It needs the package booktabs."""
-        from krag_eval.evaluation.showing import result_latex
-
-        return result_latex(self)
+        latex: str = load(REPORTS, "latex")(self)
+        return latex
 
     def __str__(self) -> str:
         return _describe(self)
-
-    def _repr_html_(self) -> str:
-        """Return the result as a table, for notebooks."""
-        from krag_eval.evaluation.showing import result_html
-
-        return result_html(self)
 
     def report(
         self,

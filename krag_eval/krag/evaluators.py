@@ -11,9 +11,9 @@ import numpy as np
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.formatting import number_of
+from krag_eval._utils.plugins import REPORTS, load
 from krag_eval.documents.tokenizers import as_tokenizer
 from krag_eval.evaluation import krag as engine
-from krag_eval.evaluation.charts import show
 from krag_eval.krag import load_class
 from krag_eval.krag.document import Document
 from krag_eval.matching import Batch, Matches, find_matches
@@ -115,7 +115,7 @@ class OfflineRetrievalEvaluators(engine.OfflineRetrievalEvaluators):
 
     def visualize_results(self, k: int | None = None) -> None:  # type: ignore[override]  # as in krag
         """Show a bar chart of all values at `k` in a notebook; `krag_eval`'s evaluators return it as a figure."""
-        show(super().visualize_results(k))
+        load(REPORTS, "charts").show(super().visualize_results(k))
 
 
 class _WithTokenizer(OfflineRetrievalEvaluators):

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import Argument, InvalidInputError, needing
+from krag_eval._utils.plugins import REPORTS, load
 from krag_eval.datasets.question import alternatives_in
-from krag_eval.evaluation.charts import new_figure, show
 from krag_eval.evaluation.krag import KRAG_METRICS, check_options, krag_keys
 from krag_eval.krag import load_class
 from krag_eval.krag.document import Document
@@ -144,8 +144,9 @@ def _ensemble_of(retrievers: list[Any], weights: Sequence[float] | None) -> Any:
 def visualize_retrieval_at_K(df_mean: pd.DataFrame, k: int) -> None:  # noqa: N802 - krag's name
     """Show one bar chart per metric of the means in a notebook, with one bar per retriever (extra `report`)."""
     columns = [column for column in df_mean.columns if str(column).endswith(f"@{k}")]
+    charts = load(REPORTS, "charts")
     n_rows = -(-len(columns) // _PLOTS_IN_A_ROW) or 1
-    figure = new_figure(4 * _PLOTS_IN_A_ROW, 3.5 * n_rows, "visualize_retrieval_at_K")
+    figure = charts.new_figure(4 * _PLOTS_IN_A_ROW, 3.5 * n_rows, "visualize_retrieval_at_K")
     figure.suptitle(f"Retrieval metrics at k = {k}")
     for place, column in enumerate(columns, start=1):
         axes = figure.add_subplot(n_rows, _PLOTS_IN_A_ROW, place)
@@ -153,4 +154,4 @@ def visualize_retrieval_at_K(df_mean: pd.DataFrame, k: int) -> None:  # noqa: N8
         axes.set_title(str(column).partition("@")[0])
         axes.set_ylim(0, 1.1)
         axes.tick_params(axis="x", rotation=45)
-    show(figure)
+    charts.show(figure)

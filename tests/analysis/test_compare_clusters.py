@@ -14,7 +14,7 @@ import pytest
 from krag_eval import EvalSet, EvaluationResult, InvalidInputError, KragEvalWarning, Run, compare, evaluate_ids
 from krag_eval._utils.arrays import FloatArray
 from krag_eval.analysis.comparison import Comparison, Outcome
-from krag_eval.analysis.comparison.tables import comparison_section
+from krag_eval_report.sections.comparison import comparison_section
 
 ROUNDS: dict[str, Any] = {"n_bootstrap": 200, "n_randomisation": 200}
 LABELS = [f"document {n // 10}" for n in range(200)]

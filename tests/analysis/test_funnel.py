@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from krag_eval import EvalSet, InvalidInputError, Run, RunRow, build_report, evaluate_run, funnel
+from krag_eval import EvalSet, InvalidInputError, Run, RunRow, evaluate_run, funnel
 from krag_eval.datasets.sessions import Stage
-from krag_eval.report import sections_of
+from krag_eval_report import build_report
+from krag_eval_report.sections import sections_of
 from tests.support.marks import nothing_may_match
 from tests.support.stage_graphs import Case, expected_fate, needs_of, random_case
 

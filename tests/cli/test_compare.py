@@ -14,7 +14,7 @@ import pytest
 from krag_eval import EvalSet, Run, RunRow, read_run, write_evalset, write_run
 from krag_eval._utils.formatting import display_width, shorten
 from krag_eval.analysis.comparison import compare
-from krag_eval.analysis.comparison.text import headline, remark
+from krag_eval.analysis.comparison.text import headline
 from krag_eval.cli import main
 from krag_eval.cli.output import _Console
 
@@ -217,7 +217,7 @@ def test_several_systems_are_one_table_with_the_numbers_of_compare(
         assert cells[2:4] == [f"{row.mean:.3f}", f"{row.difference:+.3f}"]
         assert cells[-1] == {"better": "better", "worse": "worse", "same": "same", "unresolved": "unclear"}[row.outcome]
     assert by_row["bm25", "recall@2"][-1] == "baseline"
-    text, remarks = " ".join(" ".join(lines).split()), [(row, remark(row)) for row in found.rows]
+    text, remarks = " ".join(" ".join(lines).split()), [(row, row.remark) for row in found.rows]
     assert any(said for _, said in remarks)
     assert all(re.search(rf"{row.key} \w+ \({re.escape(said)}\)", text) for row, said in remarks if said)
     assert max(map(display_width, lines)) <= 80

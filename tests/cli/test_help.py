@@ -52,7 +52,7 @@ def test_the_list_of_commands_says_of_each_what_its_docstring_says() -> None:
 # What a command must not import on files of one row: by line, with an option of completion in front.
 _NEVER = {"asyncio", "pydantic", "pandas", "matplotlib", "krag_eval_llm", "krag_eval_langchain"}
 _LISTS = {"numpy", "rich", "krag_eval.datasets", "krag_eval.cli.options", "krag_eval.cli.declaring"}
-_QUIET = _NEVER | {"rich.progress", "rich.table", "krag_eval._utils.redaction", "krag_eval.report"}
+_QUIET = _NEVER | {"rich.progress", "rich.table", "krag_eval._utils.redaction", "krag_eval_report"}
 _READS = _QUIET | {"numpy", "scipy", "krag_eval.evaluation", "krag_eval.analysis", "krag_eval.retrievers"}
 _SCORES = _QUIET | {"scipy", "numpy.ma", "krag_eval.datasets.inspection", "krag_eval.retrievers"}
 IMPORTS = {

@@ -17,7 +17,7 @@ from rich.cells import cell_len
 from krag_eval import EvalSet, Run, RunRow
 from krag_eval.cli.output import print_report
 from krag_eval.datasets import read_evalset, read_run, write_evalset, write_run
-from krag_eval.report import build_report
+from krag_eval_report import build_report
 from tests.support import table_cases as cases
 from tests.support.cli_evaluate_cases import prepare
 from tests.support.command_line import Outcome, Runner

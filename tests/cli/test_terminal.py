@@ -18,8 +18,8 @@ from rich.console import Console
 
 from krag_eval._utils.formatting import one_line
 from krag_eval.cli.output import print_report
-from krag_eval.report import Report
 from krag_eval.tables.model import Cell, Column, Table
+from krag_eval_report import Report
 from tests.support import table_cases as cases
 from tests.support.report_reading import printed, tables_of
 

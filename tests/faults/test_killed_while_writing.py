@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from krag_eval import evaluate
-from krag_eval.report import build_report, write_report
 from krag_eval_llm.bench import run_bench
+from krag_eval_report import build_report, write_report
 from tests.support.bench_cases import EVALSET, answer, retrieve, writer
 
 pytestmark = [pytest.mark.full, pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing is forked here")]

@@ -23,9 +23,9 @@ from krag_eval import (
     evaluate_retriever,
     evaluate_run,
     intervals_of,
-    leaderboard,
     read_policy,
 )
+from krag_eval_report import leaderboard
 from tests.support.command_line import Runner
 from tests.support.marks import nothing_may_match
 

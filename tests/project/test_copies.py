@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import krag_eval as front
+import krag_eval_report
 from krag_eval.documents.tokenizers import TOKENIZERS
 from tests.support.marks import nothing_may_match
 from tests.support.public_names import PUBLIC
@@ -232,7 +233,7 @@ print(len(krag_eval.compare({"a": result, "b": result}).rows) > 0, result == pic
 @pytest.mark.full
 def test_a_result_works_in_another_process() -> None:
     one = evaluated()
-    content = pickle.dumps((one, front.build_report({"one": one})))
+    content = pickle.dumps((one, krag_eval_report.build_report({"one": one})))
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], input=content, capture_output=True, check=False)
     assert done.stderr == b""
     assert done.stdout.decode().splitlines() == [

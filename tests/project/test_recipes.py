@@ -83,7 +83,7 @@ def shine(judged, k=None):
 OF_METRIC = """
 from krag_eval import UnknownMetricError, check_gate, compare, evaluate
 from krag_eval.analysis.gate import Policy
-from krag_eval.report import build_report
+from krag_eval_report import build_report
 from krag_eval_report.html.cut_offs import cut_off_columns
 from tests.cli.test_help import help_of
 from tests.support.gate_cases import SET, make_run
@@ -185,7 +185,7 @@ class ShineTokenizer:
 SECTION = """
 
 def shine_section(report):
-    from krag_eval.report.records import Section
+    from krag_eval.toolkit import Section
 
     return Section("shine", "Shine")
 """
@@ -395,7 +395,7 @@ def test_it_is_everywhere():
         ),
         """
 from krag_eval import InvalidInputError, evaluate
-from krag_eval.report import build_report
+from krag_eval_report import build_report
 from krag_eval_report.plots import PLOTS, figures_of
 
 
@@ -409,7 +409,7 @@ def test_it_is_everywhere():
         "Add a report section or plot",
         (
             (
-                "krag_eval/report/sections/__init__.py",
+                "adapters/krag_eval_report/sections/__init__.py",
                 both(
                     instead(
                         "    yield signatures_section(report)\n",
@@ -422,8 +422,8 @@ def test_it_is_everywhere():
         ),
         """
 from krag_eval import evaluate
-from krag_eval.report import build_report
-from krag_eval.report.sections import sections_of
+from krag_eval_report import build_report
+from krag_eval_report.sections import sections_of
 
 
 def test_it_is_everywhere():

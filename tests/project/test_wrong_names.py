@@ -13,6 +13,7 @@ import pytest
 
 import krag_eval
 import krag_eval_labels
+import krag_eval_report
 from krag_eval import InvalidInputError, KragDocument, Scorer, UnknownArgumentError
 from tests.support.public_names import PUBLIC
 
@@ -23,6 +24,7 @@ RUN = krag_eval.Run.of("nothing yet", [])
 PAIRS = [("a", "a", True)]
 front: Any = krag_eval  # a type checker would stop most of these mistakes
 labels: Any = krag_eval_labels
+reports: Any = krag_eval_report
 Call = Callable[[], object]
 
 
@@ -162,12 +164,12 @@ def test_an_error_within_the_call_comes_through_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("call", "told"),
     [
-        (lambda: front.write_report("page.html", "report"), "`report` must be a Report, got 'page.html'."),
-        (lambda: front.write_report(RESULT, "page.html"), "call `result.report(path)`"),
+        (lambda: reports.write_report("page.html", "report"), "`report` must be a Report, got 'page.html'."),
+        (lambda: reports.write_report(RESULT, "page.html"), "call `result.report(path)`"),
         (lambda: labels.write_queue("queue.jsonl", "report"), "`report` must be a DoctorReport, got 'queue.jsonl'."),
         (lambda: front.evalset_to_rows(QUESTIONS), "`evalset` must be an EvalSet, got [{"),
         (lambda: front.read_policy({"gate": {}}), "`path` must be a string or a Path, got {'gate': {}}."),
-        (lambda: front.build_report(RESULT), 'Write {"bm25": run1, "hybrid": run2}.'),
+        (lambda: reports.build_report(RESULT), 'Write {"bm25": run1, "hybrid": run2}.'),
     ],
 )
 def test_the_wrong_thing_in_the_first_place_is_answered_with_the_right_one(call: Call, told: str) -> None:
@@ -176,7 +178,7 @@ def test_the_wrong_thing_in_the_first_place_is_answered_with_the_right_one(call:
 
 
 def test_a_report_and_a_path_that_changed_places_write_nothing(tmp_path: Path) -> None:
-    report = krag_eval.build_report({"a": RESULT})
+    report = reports.build_report({"a": RESULT})
     with pytest.raises(InvalidInputError, match="`report` must be a Report, got a"):
-        front.write_report(tmp_path / "page.md", report)
+        reports.write_report(tmp_path / "page.md", report)
     assert list(tmp_path.iterdir()) == []

@@ -25,7 +25,6 @@ from krag_eval import (
     RetrievalSink,
     Run,
     RunRow,
-    build_report,
     evaluate,
     evaluate_run,
     read_run,
@@ -33,6 +32,7 @@ from krag_eval import (
 )
 from krag_eval._utils.errors import RetrieverError, warn
 from krag_eval._utils.redaction import as_cause, describe_error
+from krag_eval_report import build_report
 from tests.support.command_line import Runner
 from tests.support.live_cases import retrieve
 from tests.support.marks import nothing_may_match

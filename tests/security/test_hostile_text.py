@@ -23,6 +23,7 @@ from krag_eval._utils.errors import warn
 from krag_eval._utils.formatting import escape_controls, one_line
 from krag_eval.analysis.gate import Policy, check_gate
 from krag_eval_labels.audit import audit_labels
+from krag_eval_report import leaderboard
 from tests.support.command_line import Runner, all_commands
 from tests.support.marks import nothing_may_match
 
@@ -304,7 +305,7 @@ IN_TURN = """
 import json, os, shutil, sys, tempfile
 from krag_eval.cli import main
 from krag_eval.cli.app import Program
-import krag_eval.report, krag_eval.analysis.comparison, scipy.stats
+import krag_eval_report.writers, krag_eval.analysis.comparison, scipy.stats
 Program().every_command()
 
 for line in json.loads(sys.argv[1]):
@@ -383,12 +384,12 @@ def shown_in_python(evalset: Any, runs: list[Any]) -> Iterator[object]:
     diagnosis = krag_eval.diagnose(first)
     yield from (diagnosis, *diagnosis.misses)
     comparison = krag_eval.compare(results)
-    yield from (comparison, *comparison.rows, krag_eval.leaderboard(results))
+    yield from (comparison, *comparison.rows, leaderboard(results))
     doctor = audit_labels(evalset, runs)
     yield from (doctor, *doctor.candidates, *doctor.contained_gold, *doctor.lost_gold, *doctor.near_questions)
     report = check_gate(evalset, runs[0], Policy.from_dict({"gate": {"require": ["recall@1 >= 0.1"]}}))
-    yield from (report, report.to_markdown(), krag_eval.leaderboard(results).to_markdown())
-    yield krag_eval.leaderboard(results).to_latex()
+    yield from (report, report.to_markdown(), leaderboard(results).to_markdown())
+    yield leaderboard(results).to_latex()
     yield from (first._repr_html_(), comparison._repr_html_())
     for wrong in (lambda: first[HOSTILE], lambda: krag_eval.read_run(f"no{FILE}.jsonl")):
         with pytest.raises(krag_eval.KragEvalError) as raised:

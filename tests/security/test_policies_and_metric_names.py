@@ -20,6 +20,7 @@ import krag_eval
 from krag_eval import InvalidInputError, KragEvalError
 from krag_eval.analysis.gate import FIGURES, GateReport, Policy, Requirement, check_gate, read_policy
 from krag_eval.metrics import ALL_METRICS
+from krag_eval_report import leaderboard
 from tests.support.command_line import Runner
 from tests.support.gate_cases import make_run, make_set
 
@@ -266,7 +267,7 @@ def ways() -> dict[str, Callable[[str], object]]:
         "is in": lambda name: name in result,
         "worst": lambda name: result.worst(1, name),
         "compare": lambda name: krag_eval.compare({"a": result, "b": result}, keys=[name]),
-        "leaderboard": lambda name: krag_eval.leaderboard({"a": result}, keys=[name]),
+        "leaderboard": lambda name: leaderboard({"a": result}, keys=[name]),
         "assert": lambda name: krag_eval.assert_retrieval(result, f"{name} >= 0"),
         "live": lambda name: krag_eval.LiveScorer([], metrics=[name]),
     }

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from krag_eval import EvalSet, InvalidInputError, evaluate, read_evalset, run_retriever, write_evalset, write_report
+from krag_eval import EvalSet, InvalidInputError, evaluate, read_evalset, run_retriever, write_evalset
 from krag_eval._utils.errors import KragEvalWarning
 from krag_eval._utils.files.io import replacing, write_atomically
-from krag_eval.report import build_report
+from krag_eval_report import build_report, write_report
 from krag_eval_scale import score_logs
 from tests.support.command_line import Runner
 from tests.support.log_cases import write_logs

@@ -21,10 +21,11 @@ import numpy as np
 from krag_eval._utils.formatting import clip, format_difference, format_value, one_line
 from krag_eval.analysis.comparison import ComparisonRow, Outcome
 from krag_eval.metrics.names import is_lower_better
-from krag_eval.report import Report, ReportedSystem
-from krag_eval.report.sections.overview import main_key
+from krag_eval_report import Report
 from krag_eval_report.html.texts import printable
 from krag_eval_report.languages import languages
+from krag_eval_report.records import ReportedSystem
+from krag_eval_report.sections.overview import main_key
 
 DIGIT = re.compile(r"\d")
 SVG = "{http://www.w3.org/2000/svg}"

@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from krag_eval import EvalSet, Run, RunRow
-from krag_eval.report import Report, build_report
+from krag_eval_report import Report, build_report
 
 NAMES = ("words", "chars", "dense", "hybrid", "rerank")
 TOPICS = ("returns", "shipping", "payment", "배송", "환불", "결제")

@@ -11,8 +11,9 @@ import pytest
 
 from krag_eval import EvalSet, Run, RunRow, evaluate, evaluate_ids
 from krag_eval.evaluation.diagnosis import diagnose
-from krag_eval.report import Report, ReportedSystem, build_report
+from krag_eval_report import Report, build_report
 from krag_eval_report.html import html_page
+from krag_eval_report.records import ReportedSystem
 from tests.support.claims import faults
 
 KOREAN, ARABIC, CHINESE, RUSSIAN = "q-ko", "q-ar", "q-zh", "q-ru"

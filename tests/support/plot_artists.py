@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from krag_eval.report import Report
+from krag_eval_report import Report
 from krag_eval_report.plots import drawings_of
 
 

@@ -12,7 +12,8 @@ from krag_eval import EvalSet, Run, RunRow, evaluate
 from krag_eval.evaluation.diagnosis import diagnose
 from krag_eval.evaluation.intervals import intervals_of
 from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.report import Report, ReportedSystem, build_report
+from krag_eval_report import Report, build_report
+from krag_eval_report.records import ReportedSystem
 
 HOSTILE = (
     "한국어 형태소 분석기를 사용하는 BM25 검색기 (청크 200, 겹침 20)",

@@ -17,6 +17,7 @@ import krag_eval_chunkers
 import krag_eval_labels as labels
 import krag_eval_llm as llm
 import krag_eval_monitor
+import krag_eval_report
 import krag_eval_scale
 from krag_eval import RunProgress
 from krag_eval._utils.errors import Argument
@@ -218,7 +219,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Judgments": lambda: judgments(),
     "KragDocument": lambda: front.KragDocument("text", {"id": "a"}),
     "Latency": lambda: Latency(n=2, mean=0.15, p50=0.1, p95=0.2, p99=0.2, max=0.2),
-    "Leaderboard": lambda: front.leaderboard({"one": evaluated(), "other": evaluated(OTHER)}),
+    "Leaderboard": lambda: krag_eval_report.leaderboard({"one": evaluated(), "other": evaluated(OTHER)}),
     "LiveCounters": lambda: live().counters,
     "MatchingCriteria": lambda: front.MatchingCriteria.ALL,
     "Miss": lambda: front.diagnose(evaluated(OTHER)).misses[0],
@@ -233,7 +234,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "RAGEvaluator": front.RAGEvaluator,
     "RankingComparison": lambda: front.compare_rankings([["a", "b"], ["c"]], [["a", "x"], []], k=2),
     "ReanchorReport": lambda: front.reanchor(QUESTIONS, [{"id": "n", "text": "the red lamp is here"}]),
-    "Report": lambda: front.build_report({"one": evaluated(intervals=0.9), "other": evaluated(OTHER)}),
+    "Report": lambda: krag_eval_report.build_report({"one": evaluated(intervals=0.9), "other": evaluated(OTHER)}),
     "RetrievalSink": front.RetrievalSink,
     "RetrieverScores": lambda: front.evaluate_retrievers(
         QUESTIONS, {"a": retriever, "b": retriever}, k=2, progress=False

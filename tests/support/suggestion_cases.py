@@ -28,6 +28,7 @@ import krag_eval_chunkers
 import krag_eval_labels
 import krag_eval_llm
 import krag_eval_monitor
+import krag_eval_report
 import krag_eval_scale
 from krag_eval.evaluation.answers.metrics import ANSWER_METRICS
 from krag_eval.evaluation.answers.pairs import AnswerPairs
@@ -46,6 +47,7 @@ from tests.support.suggestions import ROOT, Case
 front: Any = krag_eval  # a type checker would stop most of these mistakes
 models: Any = krag_eval_llm
 labels: Any = krag_eval_labels
+reports: Any = krag_eval_report
 drawn: Any = plots
 krag: Any = krag_evaluators
 NAMES = PUBLIC
@@ -325,7 +327,7 @@ NEED_QUERIES: list[Callable[[Any], object]] = [
     front.intervals_of,
     lambda result: result.explain(0),
     lambda result: front.compare({"a": result, "b": result}),
-    lambda result: front.build_report({"a": result}),
+    lambda result: reports.build_report({"a": result}),
     lambda result: result.misses(),
 ]
 # Twelve documents that are queries as well, and find themselves first.
@@ -993,7 +995,7 @@ def canonical(package: str) -> str:
 def write_one_plot(**more: Any) -> Any:
     """Write plots, but draw only one of them: all together take seconds."""
     with mock.patch.dict(plots.PLOTS, {name: plots.PLOTS[name] for name in list(plots.PLOTS)[:1]}, clear=True):
-        return plots.write_plots(front.build_report({"a": EVALUATED}), "plots", **more)
+        return plots.write_plots(reports.build_report({"a": EVALUATED}), "plots", **more)
 
 
 def two_traces(**more: Any) -> Any:
@@ -1310,7 +1312,7 @@ TASKS = [
         for package, call in {
             "scipy": lambda: front.compare({"a": EVALUATED, "b": EVALUATED}),
             "jinja2": lambda: EVALUATED.report("page.html", force=True),
-            "matplotlib": lambda: plots.plot_hits(front.build_report({"a": EVALUATED})),
+            "matplotlib": lambda: plots.plot_hits(reports.build_report({"a": EVALUATED})),
             "pandas": lambda: EVALUATED.to_pandas(),
             "jsonschema": lambda: models.as_language_model(lambda prompt: "{}").ask("Hello", {"type": "object"}),
             "pytrec_eval": lambda: front.verify(SET, RUN),
@@ -1336,7 +1338,7 @@ TASKS = [
     # Reports and plots
     *(
         Case(
-            lambda: front.write_report("page.md", front.build_report({"a": EVALUATED})),
+            lambda: reports.write_report("page.md", reports.build_report({"a": EVALUATED})),
             taken,
             then=lambda text: evaluated(result=EVALUATED, path="page.md")(text),
         )
@@ -1344,20 +1346,20 @@ TASKS = [
     ),
     Case(twice(lambda **more: EVALUATED.report("page.md", **more)), "force=True"),
     Case(
-        lambda: front.build_report(EVALUATED),
+        lambda: reports.build_report(EVALUATED),
         r'\{"bm25": run1, "hybrid": run2\}',
-        then=lambda text: front.build_report(SET, evaluated(run1=RUN, run2=RUN)(text)),
+        then=lambda text: reports.build_report(SET, evaluated(run1=RUN, run2=RUN)(text)),
     ),
     Case(write_one_plot, "force=True", is_slow=True),
     Case(
-        lambda: plots.plot_over_k(front.build_report({"a": front.evaluate(GOLD, FOUND, k=5)})),
+        lambda: plots.plot_over_k(reports.build_report({"a": front.evaluate(GOLD, FOUND, k=5)})),
         r"k=\[.*?\]",
         then=lambda text: plots.plot_over_k(
-            front.build_report({"a": front.evaluate(GOLD, FOUND, **eval(f"dict({text})"))})
+            reports.build_report({"a": front.evaluate(GOLD, FOUND, **eval(f"dict({text})"))})
         ),
     ),
     Case(
-        lambda: plots.plot_sweep(front.build_report({"a": EVALUATED})),
+        lambda: plots.plot_sweep(reports.build_report({"a": EVALUATED})),
         "Call `sweep`",
         then=lambda text: plots.plot_sweep(named(text)(GOLD, FOUND)),
         is_slow=True,
@@ -1366,9 +1368,9 @@ TASKS = [
         lambda: drawn.plot_sweep(7), r"`krag_eval\.sweep`", then=lambda text: plots.plot_sweep(named(text)(GOLD, FOUND))
     ),
     Case(
-        lambda: plots.plot_spread(front.build_report({"a": front.evaluate(GOLD, FOUND, metrics="hit_rate")})),
+        lambda: plots.plot_spread(reports.build_report({"a": front.evaluate(GOLD, FOUND, metrics="hit_rate")})),
         "Use `plot_hits`",
-        then=lambda text: getattr(plots, text.split("`")[1])(front.build_report({"a": EVALUATED})),
+        then=lambda text: getattr(plots, text.split("`")[1])(reports.build_report({"a": EVALUATED})),
     ),
     Case(
         lambda: (

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from krag_eval import EvalSet, Run, RunRow
-from krag_eval.report import Report, build_report
+from krag_eval_report import Report, build_report
 
 # Id, question, type, language, the text of its gold chunk; a negative has none.
 _ASKED: list[tuple[str, str, str, str, str | None]] = [

@@ -19,7 +19,6 @@ from krag_eval import (
     RunStoppedError,
     as_document,
     as_evalset,
-    build_report,
     evaluate,
     evaluate_answers,
     run_retriever,
@@ -27,6 +26,7 @@ from krag_eval import (
 )
 from krag_eval.toolkit import (
     LEVELS,
+    REPORTS,
     AnswerResult,
     Argument,
     JournalKind,
@@ -40,6 +40,7 @@ from krag_eval.toolkit import (
     check_embeddings,
     check_ranks,
     hook_for,
+    load,
     make_settings,
     need_scipy,
     one_of,
@@ -172,7 +173,9 @@ def run_bench(
         why = "The set is empty." if generation is None else str(generation.stopped)
         raise InvalidInputError(f"There is no question to score. {why}")
     run = stages.retrieve(questions, retriever, k=max(cut_offs), name=name, parameters=parameters)
-    report = build_report(questions, {run.name: run}, k=cut_offs, level=level, seed=seed, title=title, **settings)
+    report = load(REPORTS, "build")(
+        questions, {run.name: run}, k=cut_offs, level=level, seed=seed, title=title, **settings
+    )
     asked = EvalSet(choose_evenly(questions, limit), name=questions.name)
     embeddings = settings.get("embeddings")
     answers: dict[str, str | Exception] | None = None

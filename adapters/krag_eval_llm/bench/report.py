@@ -7,24 +7,25 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from krag_eval import EvalSet, EvaluationResult, Question, Run, write_report
+from krag_eval import EvalSet, EvaluationResult, Question, Run
 from krag_eval.toolkit import (
+    REPORTS,
     AnswerResult,
     Cell,
     Column,
     ComparedByFields,
     FloatArray,
-    GivenAnswer,
     MeanState,
-    Report,
     Section,
     Table,
     count_cell,
     format_value,
     interval_cell,
+    load,
     share_cell,
     text_cell,
     value_cell,
@@ -67,7 +68,7 @@ class Bench(ComparedByFields):
     answer_scores: AnswerResult | None
     context: ContextResult | None
     left_out: tuple[str, ...]
-    report: Report
+    report: Any
 
     def write(
         self,
@@ -82,7 +83,8 @@ class Bench(ComparedByFields):
             InvalidInputError: The file exists, or cannot be written.
             MissingDependencyError: A package that HTML needs is not installed.
         """
-        return write_report(self.report, path, format=format, force=force)
+        written: Path = load(REPORTS, "write")(self.report, path, format=format, force=force)
+        return written
 
 
 _NO_TYPE = "(none)"
@@ -125,7 +127,7 @@ def given_answers(
     answers: Mapping[str, str | Exception] | None,
     scores: AnswerResult | None,
     context: ContextResult | None,
-) -> dict[int, GivenAnswer]:
+) -> dict[int, dict[str, Any]]:
     """Return by the place of each question the answer that was given, its scores, and what the judge said."""
     place = {question.id: number for number, question in enumerate(questions)}
     given = {}
@@ -135,12 +137,12 @@ def given_answers(
         values = {} if scores is None else {name: float(column[row]) for name, column in scores.values.items()}
         judged = None if context is None else context.rows[row]
         values |= {} if judged is None else {name: v for name, v in judged.values.items() if v is not None}
-        given[place[question.id]] = GivenAnswer(
-            text=answer if isinstance(answer, str) else None,
-            error=error,
-            scores=tuple((name, format_value(v)) for name, v in values.items() if not math.isnan(v)),
-            verdicts=() if judged is None else tuple(_verdicts(judged)),
-        )
+        given[place[question.id]] = {
+            "text": answer if isinstance(answer, str) else None,
+            "error": error,
+            "scores": [(name, format_value(v)) for name, v in values.items() if not math.isnan(v)],
+            "verdicts": [] if judged is None else [*_verdicts(judged)],
+        }
     return given
 
 

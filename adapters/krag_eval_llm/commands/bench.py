@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from krag_eval.toolkit import (
+    REPORTS,
     Bars,
     FileOptions,
-    check_target,
     console,
     cut_offs_option,
     decisive_keys,
     format_value,
+    load,
     load_embeddings,
     load_object,
     needing,
@@ -122,7 +123,7 @@ def _targets(out: Sequence[Path], force: bool) -> list[Path]:
     targets += [path.with_suffix(".html") for path in out if path.suffix.lower() == ".json"]
     targets = list(dict.fromkeys(targets))
     for path in targets:
-        check_target(path, None, force)
+        load(REPORTS, "check")(path, None, force)
     if any(path.suffix.lower() in (".html", ".htm") for path in targets):
         with needing("The HTML report", "jinja2", "report"):
             import jinja2  # noqa: F401 - is it installed?

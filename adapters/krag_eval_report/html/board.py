@@ -10,23 +10,12 @@ from itertools import pairwise
 from typing import Any
 
 from krag_eval import Run
-from krag_eval.toolkit import (
-    ComparisonRow,
-    Report,
-    ReportedSystem,
-    apart_from_best,
-    changed,
-    door,
-    is_lower_better,
-    main_key,
-    main_rows,
-    ranked_systems,
-    run_alone,
-    subject_of,
-    worst_first,
-)
+from krag_eval.toolkit import ComparisonRow, is_lower_better
+from krag_eval_report.cells import changed, door, run_alone, worst_first
 from krag_eval_report.html.axis import Axis
 from krag_eval_report.html.figures import Figure, count_figure, mean_figure, signed_figure, time_figure
+from krag_eval_report.records import Report, ReportedSystem
+from krag_eval_report.sections.overview import apart_from_best, main_key, main_rows, ranked_systems, subject_of
 
 # Beside the main metric the leaderboard has these, as far as they are scored, then others.
 _BESIDE = ("ndcg", "mrr", "hit_rate", "evidence_complete", "recall", "precision")

@@ -8,17 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval.toolkit import (
-    CAUSES,
-    BoolArray,
-    FloatArray,
-    Ideal,
-    IntArray,
-    Report,
-    ReportedSystem,
-    ideal_of,
-    ranks_of_causes,
-)
+from krag_eval.toolkit import CAUSES, BoolArray, FloatArray, Ideal, IntArray, ideal_of, ranks_of_causes
+from krag_eval_report.records import Report, ReportedSystem
 
 CAUSE_NUMBERS = {cause: number for number, cause in enumerate(CAUSES)}
 LAST = 100

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from krag_eval.toolkit import Report, overview_of
 from krag_eval_report.html.board import board_of
 from krag_eval_report.html.missed import missed_of
 from krag_eval_report.html.pairs import pair_of
@@ -12,6 +11,8 @@ from krag_eval_report.html.reasons import ceilings_of, losses_of, reasons_of
 from krag_eval_report.html.scores import scores_of
 from krag_eval_report.html.shell import shell_of
 from krag_eval_report.html.slices import slices_of_first_screen
+from krag_eval_report.records import Report
+from krag_eval_report.sections.overview import overview_of
 
 SHOWN_ALARMS = 2
 """So many alarms are seen at once; the others are folded, so that what they are about stays on the screen."""

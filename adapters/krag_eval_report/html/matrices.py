@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from krag_eval.toolkit import (
     EMPTY,
-    TONES,
     Cell,
     Column,
     ComparisonRow,
     Outcome,
-    Report,
-    ReportedSystem,
     Table,
     format_difference,
     is_lower_better,
     text_cell,
     value_cell,
-    worst_first,
 )
+from krag_eval_report.cells import worst_first
+from krag_eval_report.records import Report, ReportedSystem
+from krag_eval_report.sections.comparison import TONES
 
 
 def matrix_of(report: Report, system: ReportedSystem) -> Table:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from krag_eval.toolkit import Report, subject_of
 from krag_eval_report.html.figures import Figure, count_figure
+from krag_eval_report.records import Report
+from krag_eval_report.sections.overview import subject_of
 
 _MOST, _LONGEST = 200, 300
 

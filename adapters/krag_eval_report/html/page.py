@@ -15,7 +15,6 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from importlib import resources
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -31,8 +30,6 @@ from krag_eval.toolkit import (
     FloatArray,
     GoldColumns,
     IntArray,
-    Report,
-    ReportedSystem,
     SearchOutcome,
     Side,
     SpanParts,
@@ -46,7 +43,6 @@ from krag_eval.toolkit import (
     read_leniently,
     repeats_of,
     search_outcomes,
-    sections_below,
     shared_parts,
     with_documents,
 )
@@ -59,6 +55,8 @@ from krag_eval_report.html.saying import Saying, as_json, message
 from krag_eval_report.html.texts import json_in_script, printable
 from krag_eval_report.languages import language_of, languages
 from krag_eval_report.plots import figures_of
+from krag_eval_report.records import Report, ReportedSystem
+from krag_eval_report.sections import sections_below
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -306,7 +304,7 @@ class Details:
         if system.name in self._funnels:
             outcomes |= _fates(self._funnels[system.name], gold_starts)
         if system.answers:
-            read["answers"] = {str(query): asdict(answer) for query, answer in system.answers.items()}
+            read["answers"] = {str(query): dict(answer) for query, answer in system.answers.items()}
         if detail.sessions is not None:
             read["searches"] = self._searches(search_outcomes(detail.sessions, system.diagnosis.k))
         return read

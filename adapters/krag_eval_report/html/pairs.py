@@ -6,10 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krag_eval.toolkit import Comparison, ComparisonRow, Report, changed, door, main_key, main_rows
+from krag_eval.toolkit import Comparison, ComparisonRow
+from krag_eval_report.cells import changed, door
 from krag_eval_report.html.axis import Axis
 from krag_eval_report.html.board import Band, band_of
 from krag_eval_report.html.figures import Figure, count_figure, mean_figure, signed_figure
+from krag_eval_report.records import Report
+from krag_eval_report.sections.overview import main_key, main_rows
 
 _MOST_LOST = 3
 

@@ -6,9 +6,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from krag_eval.toolkit import CAUSES, Report, ReportedSystem, door, main_key, run_alone, subject_of
+from krag_eval.toolkit import CAUSES
+from krag_eval_report.cells import door, run_alone
 from krag_eval_report.html.figures import Figure, count_figure, mean_figure
 from krag_eval_report.html.saying import message
+from krag_eval_report.records import Report, ReportedSystem
+from krag_eval_report.sections.overview import main_key, subject_of
 
 _MOST_RUNS = 5
 _CAUSE = "missed"

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from krag_eval import KragEvalError, Question
-from krag_eval.toolkit import Report, dump_json
+from krag_eval.toolkit import dump_json
 from krag_eval_report.html.numbered import Texts
+from krag_eval_report.records import Report
 
 MARK = "\x01"
 """What begins a string of a row that stands for a text; the number of the text follows, or `q` for the question."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from krag_eval.toolkit import Report, main_key, worst_first
+from krag_eval_report.cells import worst_first
 from krag_eval_report.html.axis import Axis
 from krag_eval_report.html.board import Band, band_of
 from krag_eval_report.html.figures import Figure, mean_figure
+from krag_eval_report.records import Report
+from krag_eval_report.sections.overview import main_key
 
 _NAMES = ("session_recall", "evidence_complete", "recall", "ndcg", "mrr", "hit_rate")
 _MOST = 8

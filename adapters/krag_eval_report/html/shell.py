@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from krag_eval.toolkit import Report
+from krag_eval_report.records import Report
 
 
 @dataclass(frozen=True, slots=True)

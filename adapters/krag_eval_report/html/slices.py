@@ -7,18 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krag_eval.toolkit import (
-    ComparisonRow,
-    Report,
-    ReportedSystem,
-    Slice,
-    decided_slices,
-    main_key,
-    ranked_systems,
-    subject_of,
-    worst_first,
-)
+from krag_eval.toolkit import ComparisonRow, Slice
+from krag_eval_report.cells import worst_first
 from krag_eval_report.html.figures import Figure, count_figure, mean_figure
+from krag_eval_report.records import Report, ReportedSystem
+from krag_eval_report.sections.overview import decided_slices, main_key, ranked_systems, subject_of
 
 _MOST_RUNS, _MOST_ROWS = 5, 8
 

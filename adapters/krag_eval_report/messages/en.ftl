@@ -488,7 +488,7 @@ yes-forget = Yes, forget
 keep = Keep
 
 
-## Sections and tables: krag_eval/report/sections, krag_eval/analysis, krag_eval/evaluation
+## Sections and tables: sections, and krag_eval/analysis, krag_eval/evaluation
 
 # Counts and numbers
 

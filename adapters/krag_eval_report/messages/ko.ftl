@@ -427,7 +427,7 @@ ask-to-forget-file = { $labels }: 지우고 { $file }에서도 삭제할까요?
 yes-forget = 예, 지웁니다
 keep = 유지
 
-## Sections and tables: krag_eval/report/sections, krag_eval/analysis, krag_eval/evaluation
+## Sections and tables: sections, and krag_eval/analysis, krag_eval/evaluation
 
 # Counts and numbers
 

@@ -487,7 +487,7 @@ ask-to-forget-file = Забыть { $labels } и удалить из { $file }?
 yes-forget = Да, забыть
 keep = Оставить
 
-## Sections and tables: krag_eval/report/sections, krag_eval/analysis, krag_eval/evaluation
+## Sections and tables: sections, and krag_eval/analysis, krag_eval/evaluation
 
 # Counts and numbers
 

@@ -427,7 +427,7 @@ ask-to-forget-file = 清除 { $labels } 并从 { $file } 中删除？
 yes-forget = 是，清除
 keep = 保留
 
-## Sections and tables: krag_eval/report/sections, krag_eval/analysis, krag_eval/evaluation
+## Sections and tables: sections, and krag_eval/analysis, krag_eval/evaluation
 
 # Counts and numbers
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import Argument, Report, replacing, write_atomically
+from krag_eval.toolkit import Argument, replacing, write_atomically
 from krag_eval_report.plots.curves import (
     draw_over_k,
     draw_over_searches,
@@ -37,6 +37,7 @@ from krag_eval_report.plots.drawing import Drawing, add_caption
 from krag_eval_report.plots.fonts import warn_of_boxes, without_glyph_warnings
 from krag_eval_report.plots.style import style
 from krag_eval_report.plots.svg import as_svg, settle
+from krag_eval_report.records import Report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

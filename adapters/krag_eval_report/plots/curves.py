@@ -12,8 +12,6 @@ import numpy as np
 
 from krag_eval import METRICS, sweep
 from krag_eval.toolkit import (
-    Report,
-    ReportedSystem,
     Settings,
     Side,
     Sweep,
@@ -45,6 +43,7 @@ from krag_eval_report.plots.drawing import (
     tick_of,
 )
 from krag_eval_report.plots.style import clean
+from krag_eval_report.records import Report, ReportedSystem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,17 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from krag_eval import MissingDependencyError
-from krag_eval.toolkit import (
-    FloatArray,
-    Report,
-    Sample,
-    ValueDistribution,
-    changed,
-    format_value,
-    main_key,
-    name_of,
-    sample_intervals,
-)
+from krag_eval.toolkit import FloatArray, Sample, ValueDistribution, format_value, sample_intervals
+from krag_eval_report.cells import changed
 from krag_eval_report.plots.distributions import stacked_bars
 from krag_eval_report.plots.drawing import (
     COLOURS,
@@ -34,6 +25,9 @@ from krag_eval_report.plots.drawing import (
     name_rows,
     shown,
 )
+from krag_eval_report.records import Report
+from krag_eval_report.sections.overview import main_key
+from krag_eval_report.sections.slices import name_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -95,7 +89,7 @@ def draw_slices(report: Report) -> Drawing | None:
     if not key or not parts:
         return None
     names = [system.name for system in report.systems]
-    labels = [f"{part.field} = {name_of(part).text}" for part in parts]
+    labels = [f"{part.field} = {name_of(part.value).text}" for part in parts]
     step = 0.7 / len(names)
     texts: list[list[str]] = [[] for _ in parts]
     with drawing(max(0.24, 0.1 * len(names)) * len(parts) + 0.6 + legend_height(legend_labels(names))) as figure:

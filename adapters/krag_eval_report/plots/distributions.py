@@ -17,15 +17,11 @@ from krag_eval.toolkit import (
     UNDEFINED,
     FloatArray,
     Funnel,
-    Report,
-    ReportedSystem,
-    door,
     format_interval,
     format_value,
-    run_alone,
     shorten,
-    worst_first,
 )
+from krag_eval_report.cells import door, run_alone, worst_first
 from krag_eval_report.plots.drawing import COLOURS as RUNS
 from krag_eval_report.plots.drawing import (
     HATCHES,
@@ -55,6 +51,7 @@ from krag_eval_report.plots.drawing import (
     tick_labels,
 )
 from krag_eval_report.plots.style import INK, clean
+from krag_eval_report.records import Report, ReportedSystem
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,10 +13,7 @@ from krag_eval.toolkit import (
     Comparison,
     Diagnosis,
     Funnel,
-    Leaderboard,
     Outcome,
-    Report,
-    ReportedSystem,
     Sweep,
     format_value,
     is_lower_better,
@@ -41,6 +38,8 @@ from krag_eval_report.plots.drawing import (
     share_axis,
 )
 from krag_eval_report.plots.style import INK, clean
+from krag_eval_report.records import Report, ReportedSystem
+from krag_eval_report.run_table import Leaderboard
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

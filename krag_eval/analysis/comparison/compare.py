@@ -36,6 +36,7 @@ from krag_eval.evaluation.causes import FOUND
 from krag_eval.evaluation.diagnosis import Diagnosis, diagnose
 from krag_eval.evaluation.intervals import Clusters, labels_of, warn_of_shared_gold
 from krag_eval.evaluation.pipeline import MetricFunction
+from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.settings import ScoringSettings
 from krag_eval.metrics.aggregation import MeanState
 from krag_eval.metrics.alpha_ndcg import has_own_ideal, refuse_own_ideal
@@ -236,6 +237,14 @@ def compare(
         diagnoses=diagnoses,
         evalset=questions,
     )
+
+
+def decisive_keys(results: Sequence[EvaluationResult]) -> list[str]:
+    """Return the keys of the metrics that `compare` takes at the largest cut-off, or of whatever all results have."""
+    keys = [key for key in results[0].tally.means if all(key in result for result in results)]
+    decisive = [key for key in keys if key.partition("@")[0] in (*DECISIVE_METRICS, *COMPARED_OF_SESSIONS)] or keys
+    last = decisive[-1].partition("@")[2] if decisive else ""
+    return [key for key in decisive if key.partition("@")[2] == last]
 
 
 def _shared_keys(systems: Sequence[System]) -> list[str]:

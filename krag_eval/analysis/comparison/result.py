@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.objects import Printed
-from krag_eval._utils.plugins import REPORTS, Pictured, load
+from krag_eval._utils.plugins import REPORTS, Pictured, ShownInNotebooks, load
 from krag_eval._utils.serialization import Tabular, data_frame
 from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome, Transition
 from krag_eval.analysis.comparison.text import describe, how_tested, markdown
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Comparison(Printed, Pictured, Tabular, Compared):
+class Comparison(Printed, Pictured, ShownInNotebooks, Tabular, Compared):
     """Systems against a baseline: `comparison["hybrid", "recall@5"]` is a row, its `verdict` the answer in words.
 
     Attributes:
@@ -58,7 +58,12 @@ class Comparison(Printed, Pictured, Tabular, Compared):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything, ready for JSON; `tested` says in words how."""
-        return super().to_dict() | {"tested": how_tested(self)}
+        return super().to_dict() | {"tested": self.tested}
+
+    @property
+    def tested(self) -> str:
+        """How the intervals and p-values were computed, in words."""
+        return how_tested(self)
 
     def to_latex(self) -> str:
         """Return a LaTeX `tabular`: one row per system, one column per key, the best in bold. Needs booktabs.
@@ -67,9 +72,8 @@ class Comparison(Printed, Pictured, Tabular, Compared):
         verdict of its row. If all pairs were compared, systems that share a superscript letter cannot be told apart.
         The first line, a comment, says how it was tested.
         """
-        from krag_eval.analysis.comparison.tables import comparison_latex
-
-        return comparison_latex(self)
+        latex: str = load(REPORTS, "latex")(self)
+        return latex
 
     def to_markdown(self) -> str:
         """Return a Markdown summary for a comment on a pull request: the verdict, the table, slices and questions.
@@ -111,9 +115,3 @@ class Comparison(Printed, Pictured, Tabular, Compared):
 
     def __str__(self) -> str:
         return describe(self)
-
-    def _repr_html_(self) -> str:
-        """Return the comparison as HTML tables, for notebooks."""
-        from krag_eval.analysis.comparison.tables import comparison_html
-
-        return comparison_html(self)

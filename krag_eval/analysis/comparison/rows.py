@@ -169,6 +169,17 @@ class ComparisonRow(ShortRepr):
             p = said("reason-corrected", words, p=p, adjusted=adjusted, n=self.n_tests)
         return said("reason-excludes-0", "its interval excludes 0, but {p}", p=p) if self.excludes_0 else p
 
+    @property
+    def remark(self) -> str:
+        """What to add to the verdict in parentheses; an empty string if nothing."""
+        if self.reason is not None:
+            return self.reason
+        if self.outcome is Outcome.UNRESOLVED and self.resolvable is not None:
+            return said("could-be", "{size} could be", size=f"{self.resolvable:.2g}")
+        if self.outcome in (Outcome.BETTER, Outcome.WORSE) and self.is_within_margin:
+            return said("by-less-than", "by less than {margin}", margin=f"{self.margin:g}")
+        return ""
+
     def to_dict(self) -> dict[str, Any]:
         """Return the row as one flat dict, with outcome, verdict and reason."""
         row = dataclasses.asdict(self)

@@ -12,8 +12,9 @@ import numpy as np
 from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import Argument, InvalidInputError, did_you_mean, refuse, warn, with_name
+from krag_eval._utils.progress import ProgressHook, reporter
 from krag_eval._utils.said import said
-from krag_eval.datasets import EvalSet, Question, Run
+from krag_eval.datasets import EvalSet, Question, Run, as_evalset
 from krag_eval.datasets.by_query import by_query
 from krag_eval.datasets.run import as_run
 from krag_eval.evaluation.detail import Detail, detail_of
@@ -113,6 +114,50 @@ def score(
         scored.append(_scored(name, system, questions, scoring))
         report(number)
     return scored
+
+
+class ScoredSystems(NamedTuple):
+    """Systems that were measured by the same rule on the same questions.
+
+    Attributes:
+        questions: The evaluation set; None if only results were given.
+        results: Their scores by name, the baseline first.
+        runs: The runs among them.
+        slices: The slices of the questions.
+    """
+
+    questions: EvalSet | None
+    results: dict[str, EvaluationResult]
+    runs: dict[str, Run]
+    slices: list[Slice]
+
+
+def score_systems(
+    evalset: object,
+    systems: Any,
+    *,
+    baseline: str | None,
+    by: object,
+    missing: str,
+    scoring: Mapping[str, Any],
+    hook: ProgressHook | None,
+) -> ScoredSystems:
+    """Score one system or several, and check that their numbers compare; see `build_report` for the arguments.
+
+    Raises:
+        InvalidInputError: An argument is invalid, or the systems do not compare.
+    """
+    evalset, systems = results_alone(evalset, systems)
+    given, first = check_systems(systems, baseline, fewest=1)
+    questions = None if evalset is None else as_evalset(evalset)
+    slices = [] if questions is None else slices_of(questions, by)
+    told = reporter(hook, "score", len(given))
+    told(0)
+    scored = sorted(score(questions, given, missing, scoring, told), key=lambda system: system.name != first)
+    check_comparable(questions, scored)
+    told(len(given), is_over=True)
+    runs = {name: system for name, system in given.items() if isinstance(system, Run)}
+    return ScoredSystems(questions, {system.name: system.result for system in scored}, runs, slices)
 
 
 def _scored(name: str, system: Run | EvaluationResult, questions: EvalSet | None, scoring: Mapping[str, Any]) -> System:

@@ -143,20 +143,9 @@ def _verdicts(rows: Sequence[ComparisonRow]) -> Iterator[str]:
     for outcome in Outcome:
         for row in rows:
             if row.outcome is outcome:
-                by_verdict.setdefault(row.verdict, []).append(row.key + (f" ({what})" if (what := remark(row)) else ""))
+                by_verdict.setdefault(row.verdict, []).append(row.key + (f" ({what})" if (what := row.remark) else ""))
     for verdict, keys in by_verdict.items():
         yield from _wrap(f"{verdict}: {', '.join(keys)}", _GAP)
-
-
-def remark(row: ComparisonRow) -> str:
-    """Return what to add to the verdict in parentheses; an empty string if nothing."""
-    if row.reason is not None:
-        return row.reason
-    if row.outcome is Outcome.UNRESOLVED and row.resolvable is not None:
-        return said("could-be", "{size} could be", size=f"{row.resolvable:.2g}")
-    if row.outcome in (Outcome.BETTER, Outcome.WORSE) and row.is_within_margin:
-        return said("by-less-than", "by less than {margin}", margin=f"{row.margin:g}")
-    return ""
 
 
 def _slices(comparison: Compared, system: str) -> Iterator[str]:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from krag_eval import EvalSet, InvalidInputError, RunProgress
-from krag_eval.report import sections_of
 from krag_eval.tables.model import Section
 from krag_eval_llm import ModelSetupError
 from krag_eval_llm.bench import Bench, run_bench
+from krag_eval_report.sections import sections_of
 from tests.support.bench_cases import CORPUS, EVALSET, answer, retrieve, writer
 
 

@@ -16,8 +16,8 @@ import pytest
 
 from krag_eval import InvalidInputError, KragEvalWarning
 from krag_eval._utils.errors import RunStoppedError
-from krag_eval.report import sections_of
 from krag_eval_llm.bench import Bench, run_bench
+from krag_eval_report.sections import sections_of
 from tests.support.bench_cases import CORPUS, EVALSET, answer, retrieve, writer
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from krag_eval import EvalSet, Run, RunRow, compare, evaluate_ids
-from krag_eval.report import Report, build_report
-from krag_eval.report.sections import overview_of
+from krag_eval_report import Report, build_report
 from krag_eval_report.html import html_page
+from krag_eval_report.sections.overview import overview_of
 from tests.adapters.report.test_overview import by_language, pair, run_of
 from tests.support import table_cases as cases
 from tests.support.claims import faults

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from krag_eval import EvalSet, Run, RunRow, evaluate_ids
-from krag_eval.report import Report, build_report
+from krag_eval_report import Report, build_report
 from krag_eval_report.html.axis import Axis
 from krag_eval_report.html.board import board_of
 from tests.support.browser import findings

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from krag_eval import InvalidInputError, evaluate_ids, write_report
+from krag_eval import InvalidInputError, evaluate_ids
+from krag_eval_report import write_report
 from krag_eval_report.languages import languages
-from krag_eval_report.markdown import markdown_parts
+from krag_eval_report.writers import markdown
 from tests.support import table_cases
 from tests.support.command_line import Runner
 
@@ -20,7 +21,7 @@ OTHERS = [code for code in languages() if code != "en"]
 def test_the_english_of_the_package_is_that_of_the_core(name: str, tmp_path: Path) -> None:
     report = table_cases.REPORTS[name]()
     core = write_report(report, tmp_path / "core.md").read_text(encoding="utf-8")
-    ours = "".join(markdown_parts(report, "en"))
+    ours = "".join(markdown(report, "en"))
     if name != "hostile":  # whose names run from right to left
         assert ours.replace("10,000", "10000") == core.replace("10,000", "10000")
 

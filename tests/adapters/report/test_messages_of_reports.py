@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 
-from krag_eval import EvalSet, Run, RunRow, build_report, compare, evaluate_ids, write_evalset
-from krag_eval.toolkit import Report, Said, overview_of, sections_of
+from krag_eval import EvalSet, Run, RunRow, compare, evaluate_ids, write_evalset
+from krag_eval.toolkit import Said
+from krag_eval_report import Report, build_report
 from krag_eval_report.boards import Boards, read_boards
 from krag_eval_report.languages import language_of, languages
 from krag_eval_report.leaderboards import leaderboard_markdown, sections_of_boards
+from krag_eval_report.sections import sections_of
+from krag_eval_report.sections.overview import overview_of
 from tests.adapters.report.test_messages import CODES, Seen, messages_of
 from tests.support import table_cases
 from tests.support.page_cases import shop

@@ -8,10 +8,11 @@ import pytest
 
 from krag_eval import EvalSet, Run, RunRow, evaluate_ids
 from krag_eval.analysis.gate import Policy, check_gate
-from krag_eval.report import Report, build_report
-from krag_eval.report.sections import overview_of, sections_of
+from krag_eval_report import Report, build_report
 from krag_eval_report.html.matrices import matrix_of
 from krag_eval_report.html.page import isolating
+from krag_eval_report.sections import sections_of
+from krag_eval_report.sections.overview import overview_of
 from tests.support.marks import nothing_may_match
 from tests.support.page_cases import page_of, shop, write_page
 

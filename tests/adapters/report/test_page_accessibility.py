@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from krag_eval import evaluate_ids
-from krag_eval.report import build_report
 from krag_eval_chunkers import compare_chunkers
+from krag_eval_report import build_report
 from tests.support.browser import findings
 from tests.support.page_cases import KOREAN, shop, write_page
 from tests.support.view_cases import fill, serving

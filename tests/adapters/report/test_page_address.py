@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from krag_eval import evaluate_ids
-from krag_eval.report import build_report
-from krag_eval.tables.model import door
+from krag_eval_report import build_report
+from krag_eval_report.cells import door
 from krag_eval_report.html import html_page
 from tests.support.browser import settle, show_controls
 from tests.support.page_cases import ARABIC, CHINESE, KOREAN, RUSSIAN, page_of, shop, write_page

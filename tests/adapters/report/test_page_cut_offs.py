@@ -14,7 +14,7 @@ from krag_eval import KragEvalWarning, diagnose, evaluate
 from krag_eval._utils.formatting import format_value
 from krag_eval.evaluation.causes import CAUSES, FOUND
 from krag_eval.metrics import ALL_METRICS, METRICS
-from krag_eval.report import build_report
+from krag_eval_report import build_report
 from krag_eval_report.html.cut_offs import computed_metrics, cut_off_columns
 from krag_eval_report.html.page import payload
 from krag_eval_report.html.texts import json_in_script

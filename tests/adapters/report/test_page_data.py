@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from krag_eval import EvalSet, MissingDependencyError, evaluate_ids
-from krag_eval.report import build_report
+from krag_eval_report import build_report
 from krag_eval_report.html import html_page, html_parts
 from krag_eval_report.html.numbered import Texts
 from krag_eval_report.html.page import SCRIPTS, fluent

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from krag_eval import EvalSet, Run, RunRow, evaluate_ids, read_evalset, write_evalset, write_run
-from krag_eval.report import build_report
 from krag_eval.tables.sheets import csv_line
+from krag_eval_report import build_report
 from tests.support.browser import settle, show_controls
 from tests.support.command_line import Outcome, Runner
 from tests.support.five_runs import NAMES, five_runs, rows_of_set, runs_of_five

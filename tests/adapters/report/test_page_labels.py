@@ -10,7 +10,7 @@ import pytest
 
 from krag_eval import EvalSet, Run, RunRow, read_evalset, write_evalset
 from krag_eval._utils.journal.rows import read_checked
-from krag_eval.report import Report, build_report
+from krag_eval_report import Report, build_report
 from tests.support.command_line import Runner
 from tests.support.page_cases import ARABIC, KOREAN, from_lists, run_of, shop, write_page
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from krag_eval import build_report, evaluate_ids
+from krag_eval import evaluate_ids
+from krag_eval_report import build_report
 from krag_eval_report.html import html_page
 from krag_eval_report.languages import languages
 from tests.support import table_cases

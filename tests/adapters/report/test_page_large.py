@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from krag_eval import EvalSet, Run, RunRow
-from krag_eval.report import build_report
+from krag_eval_report import build_report
 from tests.support.browser import settle, show_controls
 from tests.support.page_cases import LONG, from_lists, many, write_page
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from krag_eval import build_report, evaluate
+from krag_eval import evaluate
+from krag_eval_report import build_report
 from krag_eval_report.html.numbered import Texts
 from krag_eval_report.html.page import Details
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from krag_eval import EvalSet, Run, RunRow
-from krag_eval.report import build_report
+from krag_eval_report import build_report
 from tests.support.browser import show_controls
 from tests.support.marks import nothing_may_match
 from tests.support.page_cases import (

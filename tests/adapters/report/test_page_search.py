@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from krag_eval import evaluate_ids
-from krag_eval.report import build_report
+from krag_eval_report import build_report
 from tests.support.browser import findings, settle, show_controls
 from tests.support.five_runs import NAMES, RANKS, five_runs
 from tests.support.page_cases import shop, write_page

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from krag_eval import evaluate_ids
-from krag_eval.report import build_report
+from krag_eval_report import build_report
 from tests.support.browser import show_controls
 from tests.support.page_cases import from_lists, shop, write_page
 

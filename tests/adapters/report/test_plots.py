@@ -12,7 +12,7 @@ from matplotlib.patches import PathPatch, Rectangle
 from krag_eval import EvalSet, InvalidInputError, Run, RunRow, evaluate, funnel
 from krag_eval.analysis.funnel import Funnel
 from krag_eval.evaluation.causes import CAUSES
-from krag_eval.report import Report, build_report
+from krag_eval_report import Report, build_report
 from krag_eval_report.plots import (
     PLOTS,
     drawings_of,

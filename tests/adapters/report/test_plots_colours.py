@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from krag_eval import evaluate_ids
-from krag_eval.report import build_report
+from krag_eval_report import build_report
 from krag_eval_report.plots import figures_of
 from krag_eval_report.plots.distributions import COLOURS as COLOURS_OF_CAUSES
 from krag_eval_report.plots.distributions import look_of_cause

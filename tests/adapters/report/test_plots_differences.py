@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from krag_eval import EvalSet, InvalidInputError, Run, RunRow, compare, evaluate, evaluate_ids, sweep
-from krag_eval.report import Report, build_report
+from krag_eval_report import Report, build_report
 from krag_eval_report.plots import drawings_of, plot_changes, plot_over_k, plot_over_size, plot_slices, plot_sweep
 from tests.support.marks import any_fonts, nothing_may_match
 from tests.support.page_cases import shop

@@ -256,7 +256,7 @@ WITHOUT_DISPLAY = """
 import os, sys, warnings
 warnings.simplefilter("error")
 from krag_eval import evaluate
-from krag_eval.report import build_report
+from krag_eval_report import build_report
 from krag_eval_report.plots import plot_hits, write_plots
 report = build_report({"한국어": evaluate([["a"]] * 12, [["a"]] * 12, k=1, metrics=["hit_rate"])})
 print([path.name for path in write_plots(report, sys.argv[1])])

@@ -28,10 +28,10 @@ from krag_eval import (
     evaluate_ids,
     evaluate_stream,
     funnel,
-    leaderboard,
     sweep,
 )
 from krag_eval_labels import estimate
+from krag_eval_report import leaderboard
 from krag_eval_report.plots.objects import OF_COMPARISON, OF_RESULT
 from tests.support.plot_cases import HOSTILE, gold, random_run
 

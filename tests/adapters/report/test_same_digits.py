@@ -7,10 +7,9 @@ import re
 import pytest
 
 from krag_eval._utils.formatting import format_difference, format_interval, format_mean, format_value
-from krag_eval.analysis.comparison.tables import comparison_html
-from krag_eval.evaluation.showing import result_html
 from krag_eval.tables.model import Table
 from krag_eval_report.html.texts import printable
+from krag_eval_report.notebooks import notebook_html
 from tests.support import table_cases as cases
 from tests.support.page_cases import page_of
 from tests.support.report_reading import (
@@ -99,7 +98,7 @@ def test_the_values_of_the_json_are_those_that_are_printed() -> None:
 def test_notebooks_show_the_same_digits() -> None:
     report = cases.two_runs()
     for system in report.systems:
-        ((_, *rows),) = html_tables(result_html(system.result))
+        ((_, *rows),) = html_tables(notebook_html(system.result))
         assert {name: texts[:3] for name, *texts in rows} == {
             name: [
                 value + format_interval((system.result.intervals or {})[f"{name}{k}"])
@@ -108,7 +107,7 @@ def test_notebooks_show_the_same_digits() -> None:
             for name, values in system.result.cells().items()
         }
     assert report.comparison is not None
-    assert [rows[1:] for rows in html_tables(comparison_html(report.comparison))] == [
+    assert [rows[1:] for rows in html_tables(notebook_html(report.comparison))] == [
         cells(table) for table in tables_of(report) if table.key.startswith("comparison")
     ]
 

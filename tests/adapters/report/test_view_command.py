@@ -23,10 +23,10 @@ pytest.importorskip("jinja2", reason="need the extra report")
 
 from krag_eval import InvalidInputError, read_evalset
 from krag_eval._utils.journal.rows import read_checked
-from krag_eval.report import Report, build_report
-from krag_eval.report.sections import overview_of
 from krag_eval_labels import apply_labels
 from krag_eval_labels.files import LabelFiles, put_label
+from krag_eval_report import Report, build_report
+from krag_eval_report.sections.overview import overview_of
 from tests.support.command_line import Runner
 from tests.support.page_cases import ARABIC, KOREAN, shop
 from tests.support.view_cases import Served, fill, serving
