@@ -25,7 +25,7 @@ from krag_eval import (
     run_retriever,
     write_run,
 )
-from krag_eval.cli import main
+from krag_eval_cli import main
 
 
 def both(own: str, in_metadata: object) -> LangChainDocument:
