@@ -30,7 +30,7 @@ os.environ.update(
 for name in ("GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "TEAMCITY_VERSION"):  # where standard output may be a log
     os.environ.pop(name, None)
 
-pytest_plugins = ["tests.support.browser", "tests.support.command_line"]
+pytest_plugins = ["tests.support.browser", "tests.support.command_line", "tests.support.plugins"]
 
 DATA = Path(os.environ.get("KRAG_EVAL_DATA") or Path(__file__).parents[2] / "shared" / "data")
 REQUIRE_ALL = os.environ.get("KRAG_EVAL_REQUIRE_ALL", "") not in {"", "0"}

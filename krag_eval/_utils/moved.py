@@ -16,6 +16,8 @@ MODULES = {
     "krag_eval.analysis.estimation": "krag_eval_labels.estimation",
     "krag_eval.analysis.label_audit": "krag_eval_labels",
     "krag_eval.analysis.misses": "krag_eval.evaluation.misses",
+    "krag_eval._utils.signals": "krag_eval_cli.signals",
+    "krag_eval.cli": "krag_eval_cli",
     "krag_eval.llm": "krag_eval_llm",
     "krag_eval.report.chunkers": "krag_eval_chunkers.compare",
     "krag_eval.report.leaderboard": "krag_eval.analysis.leaderboard",

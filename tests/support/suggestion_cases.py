@@ -1412,9 +1412,9 @@ TASKS = [
 BENCH = "bench --corpus lamps.jsonl --retriever search:lamps --samples 2 --skip-e2e"
 # Pieces of messages of which nothing is copied, or nothing that could be tried here.
 ALLOWED = {
-    "`--install-completion` knows {}, and this": "tests/cli/test_completion.py prints what `--show-completion` does",
-    "Options and examples: krag-eval COMMAND --help": "tests/cli/test_help.py asks every command for its help",
-    "More options, explained by --help-all": "tests/cli/test_help.py does",
+    "`--install-completion` knows {}, and this": "tests/adapters/cli/test_completion.py prints what it does",
+    "Options and examples: krag-eval COMMAND --help": "tests/adapters/cli/test_help.py asks every command for its help",
+    "More options, explained by --help-all": "tests/adapters/cli/test_help.py does",
     "`--language` {} needs a file to write": "tests/adapters/report/test_markdown_languages.py gives `--out`",
     "--output is called --out now": "tests/adapters/llm/test_bench_command.py gives either",
     "and `krag-eval generate` writes": "tests/adapters/llm/test_generate_command.py calls it, with a model",
@@ -1446,9 +1446,9 @@ ALLOWED = {
     "The processes of `": "a script without a main guard; the same argument is tried beside it",
     "No embedding model was given.": "the settings say the same before",
     "which a report needs": "`compare` refuses such results before, in the same words",
-    "\n        krag-eval ": "an example in a help text: tests/cli/test_help.py runs each",
+    "\n        krag-eval ": "an example in a help text: tests/adapters/cli/test_help.py runs each",
     "does not record the source of its retriever": "--fresh is tried on a run that records it",
-    "Standard input has no name": "tests/cli/test_dash.py pipes a set, and gives --out",
+    "Standard input has no name": "tests/adapters/cli/test_dash.py pipes a set, and gives --out",
     "retrieval(k, min_METRIC": "the form of a marker, in the list of markers that pytest prints",
     "keywords only, such as k=5, min_recall=0.8": "tests/analysis/test_pytest_plugin.py marks tests with it",
     "has no bound. Give one, such as min_recall=0.8": "tests/analysis/test_pytest_plugin.py marks tests with it",
