@@ -17,20 +17,12 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.runnables import ensure_config
 
-from krag_eval import LiveScorer
-from krag_eval.toolkit import (
-    LIVE_CUT_OFFS,
-    Alert,
-    Extracted,
-    IdKey,
-    Place,
-    StartsToWatch,
-    as_id,
-    check_tools,
-    kind_of,
-    refuse,
-)
+from krag_eval.toolkit import LIVE_CUT_OFFS, IdKey, as_id, refuse
 from krag_eval_langchain.steps import Keys, fields_of, keys_in, new_documents, returned_by
+from krag_eval_live import Alert, LiveScorer
+from krag_eval_live.alerts import StartsToWatch
+from krag_eval_live.functions import Place
+from krag_eval_live.tools import Extracted, check_tools, kind_of
 
 Event = TypeVar("Event", bound=Callable[..., None])
 
@@ -66,7 +58,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
     The gold documents of a query are looked up by its id, `config={"metadata": {"krag_query_id": "q1"}}`, which reaches
     every retriever of a chain or an agent; without an id, by the exact text that the retriever was asked. Scoring runs
     on its own thread; the application gets the same results as without the handler. The handler is a
-    `krag_eval.LiveScorer`: it also has `counters`, `problems`, `flush`, `result` and `window_means`.
+    `krag_eval_live.LiveScorer`: it also has `counters`, `problems`, `flush`, `result` and `window_means`.
 
     A retrieval is the call of a retriever, and any tool, node of a graph or other step that returns LangChain documents
     which it was not given, unless there was a retrieval inside it. That of a tool is asked what the tool was asked; if

@@ -19,8 +19,10 @@ from llama_index.core.instrumentation.events.span import SpanDropEvent  # type: 
 from llama_index.core.instrumentation.span_handlers import NullSpanHandler
 from pydantic import PrivateAttr
 
-from krag_eval import InvalidInputError, LiveScorer
-from krag_eval.toolkit import LIVE_CUT_OFFS, Extracted, FromTools, as_id, as_json, check_tools, kind_of, refuse
+from krag_eval import InvalidInputError
+from krag_eval.toolkit import LIVE_CUT_OFFS, FromTools, as_id, as_json, refuse
+from krag_eval_live import LiveScorer
+from krag_eval_live.tools import Extracted, check_tools, kind_of
 from krag_eval_llama_index.responses import as_documents
 from krag_eval_llama_index.spans import Span, is_step, may_search, nodes_from, question_in, returned_by
 
@@ -63,7 +65,7 @@ def retrieval_scoring(
             documents, matched by text; None reports only what needs no gold.
         k: One cut-off or several.
         metrics: Names of `krag_eval.METRICS`, or functions; all by default.
-        sinks: One or several receivers of scores: `krag_eval.RetrievalSink` or `krag_eval.EvaluationCallback` objects.
+        sinks: One or several receivers of scores: `RetrievalSink` or `krag_eval.EvaluationCallback` objects.
         only_outermost: Leave out retrievals that a scored retriever makes itself, as those that fuse, route or merge
             do.
         names: The class names of the retrievers to score, such as `["QueryFusionRetriever"]`, and the names of tools;
@@ -71,7 +73,7 @@ def retrieval_scoring(
         query_id_tag: The instrumentation tag that holds the id of the query.
         from_tools: For tools that return no nodes: by the name of the tool a function that returns the documents in
             what the tool returned, read if that is JSON. An error of such a tool counts as nothing retrieved.
-        **options: Further arguments of `krag_eval.LiveScorer`: the scoring settings such as `match_method`, and
+        **options: Further arguments of `krag_eval_live.LiveScorer`: the scoring settings such as `match_method`, and
             `max_pending`, `window`, `bands`, `watch`, `on_alert`, `level`, `doc_key`, `keep_documents`.
 
     Raises:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from krag_eval import InvalidInputError, LiveScorer, RetrievalSink, evaluate, run_retriever
+from krag_eval import InvalidInputError, evaluate, run_retriever
 from krag_eval._utils.redaction import Redactor, describe_error
+from krag_eval_live import LiveScorer, RetrievalSink
 from tests.support.live_cases import retrieve
 from tests.support.marks import nothing_may_match
 

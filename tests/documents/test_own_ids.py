@@ -14,7 +14,6 @@ from krag_eval import (
     Document,
     EvalSet,
     KragEvalWarning,
-    LiveScorer,
     OfflineRetrievalEvaluators,
     as_document,
     evaluate,
@@ -26,6 +25,7 @@ from krag_eval import (
     write_run,
 )
 from krag_eval.cli import main
+from krag_eval_live import LiveScorer
 
 
 def both(own: str, in_metadata: object) -> LangChainDocument:

@@ -13,7 +13,6 @@ import pytest
 from krag_eval import (
     Document,
     EvalSet,
-    LiveScorer,
     Question,
     Run,
     RunRow,
@@ -27,6 +26,7 @@ from krag_eval import (
     write_evalset,
     write_run,
 )
+from krag_eval_live import LiveScorer
 
 # Letters that have several forms, marks whose order may not count, singletons, and letters that only look alike.
 _PARTS = [

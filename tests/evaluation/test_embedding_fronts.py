@@ -7,7 +7,6 @@ import pytest
 from krag_eval import (
     InvalidInputError,
     KragEvalWarning,
-    LiveScorer,
     OfflineRetrievalEvaluators,
     Run,
     RunRow,
@@ -22,6 +21,7 @@ from krag_eval import (
     evaluate_stream,
     sweep,
 )
+from krag_eval_live import LiveScorer
 from tests.support.encoders import COMPASS, Recorder, compass
 from tests.support.live_cases import retrieve
 from tests.support.marks import nothing_may_match

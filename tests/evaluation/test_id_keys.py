@@ -14,7 +14,6 @@ from krag_eval import (
     Document,
     EvalSet,
     InvalidInputError,
-    LiveScorer,
     Run,
     RunRow,
     compare,
@@ -28,6 +27,7 @@ from krag_eval import (
     write_evalset,
     write_run,
 )
+from krag_eval_live import LiveScorer
 from tests.support.command_line import Runner
 
 PAGES = ("file", "page")

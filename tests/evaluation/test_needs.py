@@ -12,7 +12,6 @@ from krag_eval import (
     EvalSet,
     EvaluationResult,
     InvalidInputError,
-    LiveScorer,
     Need,
     Policy,
     Run,
@@ -26,6 +25,7 @@ from krag_eval import (
     evaluate_run,
 )
 from krag_eval.krag.evaluators import OfflineRetrievalEvaluators as KragEvaluators
+from krag_eval_live import LiveScorer
 from tests.support import live_cases
 
 EITHER = [{"any_of": [{"id": "a"}, {"id": "b"}], "grade": 2}, {"id": "b"}]

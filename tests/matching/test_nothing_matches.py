@@ -17,7 +17,6 @@ from krag_eval import (
     InvalidInputError,
     KragDocument,
     KragEvalWarning,
-    LiveScorer,
     OfflineRetrievalEvaluators,
     RAGEvaluator,
     RougeOfflineRetrievalEvaluators,
@@ -37,6 +36,7 @@ from krag_eval import (
 from krag_eval.matching import remedies
 from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.settings import make_settings
+from krag_eval_live import LiveScorer
 from tests.support.advice import counts_in, follow, warned_by
 
 Rows = list[list[Any]]

@@ -13,10 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from krag_eval import (
-    LiveScorer,
-)
 from krag_eval._utils.threads import WorkQueue
+from krag_eval_live import LiveScorer
 from tests.support.live_cases import GOLD, Gate, Recorder, retrieve, scored
 
 
@@ -120,7 +118,8 @@ def test_work_comes_in_order_and_some_at_a_time() -> None:
 
 FORKED = """
 import os, sys, threading
-from krag_eval import EvaluationCallback, LiveScorer
+from krag_eval import EvaluationCallback
+from krag_eval_live import LiveScorer
 
 blocked, go_on = threading.Event(), threading.Event()
 
@@ -155,7 +154,7 @@ assert scorer.flush(30)
 print(os.waitstatus_to_exitcode(status), scorer.counters.scored, scorer.result().n_queries)
 """
 ENDING = """
-from krag_eval import EvaluationCallback, LiveScorer, RetrievalSink
+from krag_eval_live import LiveScorer, RetrievalSink
 
 class Print(RetrievalSink):
     def on_retrieval_scored(self, retrieval, target):

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from krag_eval._utils.errors import InvalidInputError, refuse
-from krag_eval.datasets.formats.dialects import as_json, unwrapped
-from krag_eval.datasets.traces import FromTools
+from krag_eval import InvalidInputError
+from krag_eval.toolkit import FromTools, as_json, refuse, unwrapped
 
 
 def check_tools(given: FromTools | None) -> FromTools:

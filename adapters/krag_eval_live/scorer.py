@@ -14,25 +14,30 @@ from hashlib import blake2b
 from typing import Any, Unpack, overload
 from uuid import uuid4
 
-from krag_eval._utils.checks import check_count, check_number
-from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.objects import OfOneProcess
-from krag_eval._utils.plugins import MONITORS, load
-from krag_eval._utils.redaction import describe_error
-from krag_eval._utils.suggestions import check_names
-from krag_eval._utils.threads import WorkQueue, register_background
-from krag_eval.datasets import DOC_KEY, Run, Stage
-from krag_eval.documents.readers import IdKey, as_id
-from krag_eval.evaluation.pipeline import MetricFunction
-from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.matching.settings import ScoringSettings
-from krag_eval.metrics.names import LIVE_CUT_OFFS
-from krag_eval.retrievers.live.alerts import Alert, Band, Scores, StartsToWatch, check_alerts, is_leak, mean_of
-from krag_eval.retrievers.live.functions import F, Place, Places, recorded
-from krag_eval.retrievers.live.judging import RetrievalJudge, yield_to_others
-from krag_eval.retrievers.live.retrievals import LiveCounters, Retrieval, take_documents
-from krag_eval.retrievers.live.sessions import OpenSessions, Session
-from krag_eval.retrievers.live.sinks import ScoredRetrieval, Sinks
+from krag_eval import EvaluationResult, InvalidInputError, Run
+from krag_eval.toolkit import (
+    DOC_KEY,
+    LIVE_CUT_OFFS,
+    IdKey,
+    MetricFunction,
+    OfOneProcess,
+    ScoringSettings,
+    Stage,
+    as_id,
+    check_count,
+    check_names,
+    check_number,
+    describe_error,
+    threads,
+    warn,
+)
+from krag_eval_live.alerts import Alert, Band, Scores, StartsToWatch, check_alerts, is_leak, mean_of
+from krag_eval_live.bands import Bands
+from krag_eval_live.functions import F, Place, Places, recorded
+from krag_eval_live.judging import RetrievalJudge, yield_to_others
+from krag_eval_live.retrievals import LiveCounters, Retrieval, take_documents
+from krag_eval_live.sessions import OpenSessions, Session
+from krag_eval_live.sinks import ScoredRetrieval, Sinks
 
 _LOG = logging.getLogger("krag_eval.retrievers.live")
 SWITCH = "KRAG_EVAL_LIVE"
@@ -137,10 +142,10 @@ class LiveScorer(OfOneProcess):
         self._on_alert = on_alert
         self._window = check_count("window", window)
         keys = (*COUNT_KEYS, *self._judge.keys)
-        self._start_bands = functools.partial(load(MONITORS, "bands"), bands, keys) if bands else None
+        self._start_bands = functools.partial(Bands, bands, keys) if bands else None
         self._start_watching = None if watch is None else functools.partial(watch.start, self._judge.keys)
         self.start_anew()
-        register_background(self)
+        threads.register_background(self)
 
     def start_anew(self) -> None:
         """Forget all retrievals and counts, including those that are running or waiting."""
@@ -156,7 +161,9 @@ class LiveScorer(OfOneProcess):
         self._open: dict[str, Retrieval] = {}
         self._lock = threading.Lock()  # of what the application's threads and the scorer's both change
         self._scoring = threading.Lock()  # of the judge and what is watched
-        self._queue: WorkQueue[Retrieval | Session] = WorkQueue(self._work, self._max_pending, MOST_AT_ONCE)
+        self._queue: threads.WorkQueue[Retrieval | Session] = threads.WorkQueue(
+            self._work, self._max_pending, MOST_AT_ONCE
+        )
 
     @overload
     def retrieval(self, function: F) -> F: ...
