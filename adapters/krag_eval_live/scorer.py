@@ -28,7 +28,6 @@ from krag_eval.toolkit import (
     check_names,
     check_number,
     describe_error,
-    threads,
     warn,
 )
 from krag_eval_live.alerts import Alert, Band, Scores, StartsToWatch, check_alerts, is_leak, mean_of
@@ -38,6 +37,7 @@ from krag_eval_live.judging import RetrievalJudge, yield_to_others
 from krag_eval_live.retrievals import LiveCounters, Retrieval, take_documents
 from krag_eval_live.sessions import OpenSessions, Session
 from krag_eval_live.sinks import ScoredRetrieval, Sinks
+from krag_eval_live.work import WorkQueue, register_background
 
 _LOG = logging.getLogger("krag_eval.retrievers.live")
 SWITCH = "KRAG_EVAL_LIVE"
@@ -145,7 +145,7 @@ class LiveScorer(OfOneProcess):
         self._start_bands = functools.partial(Bands, bands, keys) if bands else None
         self._start_watching = None if watch is None else functools.partial(watch.start, self._judge.keys)
         self.start_anew()
-        threads.register_background(self)
+        register_background(self)
 
     def start_anew(self) -> None:
         """Forget all retrievals and counts, including those that are running or waiting."""
@@ -161,9 +161,7 @@ class LiveScorer(OfOneProcess):
         self._open: dict[str, Retrieval] = {}
         self._lock = threading.Lock()  # of what the application's threads and the scorer's both change
         self._scoring = threading.Lock()  # of the judge and what is watched
-        self._queue: threads.WorkQueue[Retrieval | Session] = threads.WorkQueue(
-            self._work, self._max_pending, MOST_AT_ONCE
-        )
+        self._queue: WorkQueue[Retrieval | Session] = WorkQueue(self._work, self._max_pending, MOST_AT_ONCE)
 
     @overload
     def retrieval(self, function: F) -> F: ...
