@@ -59,6 +59,23 @@ def _say_once(message: str) -> None:
     _LOG.warning("%s", message)
 
 
+class LiveOptions(ScoringSettings, total=False):
+    """The arguments of `LiveScorer` beside the gold, for those who pass them on."""
+
+    k: int | str | Sequence[int | str | None] | None
+    metrics: str | Sequence[str | MetricFunction] | None
+    sinks: object
+    max_pending: int
+    window: int
+    bands: Mapping[str, Band] | None
+    watch: StartsToWatch | None
+    on_alert: Callable[[Alert], object] | None
+    level: str
+    doc_key: IdKey
+    keep_documents: bool
+    sample: float
+
+
 class LiveScorer(OfOneProcess):
     """Score retrievals against gold that is looked up by query id, then by the exact text of the query.
 

@@ -10,9 +10,10 @@ from krag_eval import EvalSet, Need, evaluate
 from krag_eval_live import LiveScorer, RetrievalSink
 from tests.documents.test_own_ids import both
 from tests.documents.test_unicode_ids import _FORMS
-from tests.evaluation.test_embedding_fronts import compass
 from tests.evaluation.test_id_keys import ID, PAGES, documents
-from tests.matching.test_nothing_matches import FOUND, GOLD, warned_by
+from tests.matching.test_nothing_matches import FOUND, GOLD
+from tests.support.advice import warned_by
+from tests.support.encoders import compass
 from tests.support.live_cases import retrieve
 
 
