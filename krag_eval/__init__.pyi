@@ -79,7 +79,5 @@ from .retrievers import evaluate_retriever as evaluate_retriever
 from .retrievers import evaluate_retrievers as evaluate_retrievers
 from .retrievers.agents import arun_agent as arun_agent
 from .retrievers.agents import run_agent as run_agent
-from .retrievers.live import LiveScorer as LiveScorer
-from .retrievers.live import RetrievalSink as RetrievalSink
 from .retrievers.runner import arun_retriever as arun_retriever
 from .retrievers.runner import run_retriever as run_retriever

@@ -22,8 +22,9 @@ MODULES = {
     "krag_eval.report.chunkers": "krag_eval_chunkers.compare",
     "krag_eval.report.leaderboard": "krag_eval.analysis.leaderboard",
     "krag_eval.report.plots": "krag_eval_report.plots",
-    "krag_eval.retrievers.live.monitor": "krag_eval.retrievers.live.alerts",
+    "krag_eval.retrievers.live.monitor": "krag_eval_live.alerts",  # before the package that it was in
     "krag_eval.retrievers.live.watch": "krag_eval_monitor.watch",
+    "krag_eval.retrievers.live": "krag_eval_live",
     "krag_eval.retrievers.local": "krag_eval_chunkers.local",
     "krag_eval.scale": "krag_eval_scale",
 }
@@ -59,14 +60,12 @@ _NAMES = {
     "krag_eval.metrics.names": "DEFAULT_CUT_OFFS LIVE_CUT_OFFS",
     "krag_eval.report.records": "Report",
     "krag_eval.retrievers.evaluate": "RetrieverScores",
-    "krag_eval.retrievers.live.alerts": "Alert",
-    "krag_eval.retrievers.live.retrievals": "LiveCounters",
-    "krag_eval.retrievers.live.sinks": "ScoredRetrieval ScoredSession",
     "krag_eval_chunkers": "ChunkerComparison Chunking compare_chunkers",
     "krag_eval_labels": (
         "Agreement DoctorReport Estimate Estimation apply_labels audit_labels estimate label_agreement plan_labels"
         " write_queue"
     ),
+    "krag_eval_live": "Alert LiveCounters LiveScorer RetrievalSink ScoredRetrieval ScoredSession",
     "krag_eval_llm": (
         "Bench ContextResult ContextRow GeneratedEvalSet GenerationReport LanguageModel ModelSetupError NoAnswerError"
         " as_language_model generate_evalset judge_contexts run_bench"

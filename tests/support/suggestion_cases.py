@@ -26,6 +26,7 @@ import pytest
 import krag_eval
 import krag_eval_chunkers
 import krag_eval_labels
+import krag_eval_live
 import krag_eval_llm
 import krag_eval_monitor
 import krag_eval_scale
@@ -44,6 +45,7 @@ from tests.support.public_names import PUBLIC
 from tests.support.suggestions import ROOT, Case
 
 front: Any = krag_eval  # a type checker would stop most of these mistakes
+live: Any = krag_eval_live
 models: Any = krag_eval_llm
 labels: Any = krag_eval_labels
 drawn: Any = plots
@@ -297,7 +299,7 @@ def by_def(pairs: Any) -> Any:
     return np.ones(len(pairs.answers))
 
 
-class Noting(krag_eval.RetrievalSink):
+class Noting(krag_eval_live.RetrievalSink):
     def on_retrieval_scored(self, retrieval: Any, target: Any) -> None: ...
 
 
@@ -794,7 +796,7 @@ EVALUATE = [
         holds=lambda error: error is None,
     ),
     Case(
-        lambda **more: front.LiveScorer(SET, **more).sessions(),
+        lambda **more: live.LiveScorer(SET, **more).sessions(),
         "keep_documents=True",
         holds=lambda run: len(run) == 0,
     ),
@@ -1317,14 +1319,14 @@ TASKS = [
         }.items()
     ),
     # Live scores
-    Case(lambda **more: front.LiveScorer(BY_DOCUMENT, **more), "level='document'"),
-    Case(lambda **more: front.LiveScorer(SET_BY_CHUNK, **more), "level='chunk'", {"level": "document"}),
-    Case(lambda **more: front.LiveScorer(**more), "Pass `gold`", value=SET),
-    Case(lambda **more: front.LiveScorer(**more), "`sinks`", value=[Noting()]),
+    Case(lambda **more: live.LiveScorer(BY_DOCUMENT, **more), "level='document'"),
+    Case(lambda **more: live.LiveScorer(SET_BY_CHUNK, **more), "level='chunk'", {"level": "document"}),
+    Case(lambda **more: live.LiveScorer(**more), "Pass `gold`", value=SET),
+    Case(lambda **more: live.LiveScorer(**more), "`sinks`", value=[Noting()]),
     Case(
-        lambda: front.LiveScorer(SET, watch=True, on_alert=print),
+        lambda: live.LiveScorer(SET, watch=True, on_alert=print),
         r"`krag_eval_monitor\.Watch\(\)`",
-        then=lambda text: front.LiveScorer(
+        then=lambda text: live.LiveScorer(
             SET, watch=evaluated(krag_eval_monitor=krag_eval_monitor)(text), on_alert=print
         ),
     ),

@@ -8,8 +8,9 @@ from uuid import UUID
 
 import pytest
 
-from krag_eval import InvalidInputError, LiveScorer
-from krag_eval.retrievers.live import scorer as live
+from krag_eval import InvalidInputError
+from krag_eval_live import LiveScorer
+from krag_eval_live import scorer as live
 from tests.support.live_cases import GOLD, RETRIEVED, Recorder, retrieve
 
 N = 1_000

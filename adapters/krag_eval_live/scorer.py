@@ -14,25 +14,30 @@ from hashlib import blake2b
 from typing import Any, Unpack, overload
 from uuid import uuid4
 
-from krag_eval._utils.checks import check_count, check_number
-from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.objects import OfOneProcess
-from krag_eval._utils.plugins import MONITORS, load
-from krag_eval._utils.redaction import describe_error
-from krag_eval._utils.suggestions import check_names
-from krag_eval._utils.threads import WorkQueue, register_background
-from krag_eval.datasets import DOC_KEY, Run, Stage
-from krag_eval.documents.readers import IdKey, as_id
-from krag_eval.evaluation.pipeline import MetricFunction
-from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.matching.settings import ScoringSettings
-from krag_eval.metrics.names import LIVE_CUT_OFFS
-from krag_eval.retrievers.live.alerts import Alert, Band, Scores, StartsToWatch, check_alerts, is_leak, mean_of
-from krag_eval.retrievers.live.functions import F, Place, Places, recorded
-from krag_eval.retrievers.live.judging import RetrievalJudge, yield_to_others
-from krag_eval.retrievers.live.retrievals import LiveCounters, Retrieval, take_documents
-from krag_eval.retrievers.live.sessions import OpenSessions, Session
-from krag_eval.retrievers.live.sinks import ScoredRetrieval, Sinks
+from krag_eval import EvaluationResult, InvalidInputError, Run
+from krag_eval.toolkit import (
+    DOC_KEY,
+    LIVE_CUT_OFFS,
+    IdKey,
+    MetricFunction,
+    OfOneProcess,
+    ScoringSettings,
+    Stage,
+    as_id,
+    check_count,
+    check_names,
+    check_number,
+    describe_error,
+    warn,
+)
+from krag_eval_live.alerts import Alert, Band, Scores, StartsToWatch, check_alerts, is_leak, mean_of
+from krag_eval_live.bands import Bands
+from krag_eval_live.functions import F, Place, Places, recorded
+from krag_eval_live.judging import RetrievalJudge, yield_to_others
+from krag_eval_live.retrievals import LiveCounters, Retrieval, take_documents
+from krag_eval_live.sessions import OpenSessions, Session
+from krag_eval_live.sinks import ScoredRetrieval, Sinks
+from krag_eval_live.work import WorkQueue, register_background
 
 _LOG = logging.getLogger("krag_eval.retrievers.live")
 SWITCH = "KRAG_EVAL_LIVE"
@@ -52,6 +57,23 @@ _MOST_LEAKED = 10_000
 @functools.cache
 def _say_once(message: str) -> None:
     _LOG.warning("%s", message)
+
+
+class LiveOptions(ScoringSettings, total=False):
+    """The arguments of `LiveScorer` beside the gold, for those who pass them on."""
+
+    k: int | str | Sequence[int | str | None] | None
+    metrics: str | Sequence[str | MetricFunction] | None
+    sinks: object
+    max_pending: int
+    window: int
+    bands: Mapping[str, Band] | None
+    watch: StartsToWatch | None
+    on_alert: Callable[[Alert], object] | None
+    level: str
+    doc_key: IdKey
+    keep_documents: bool
+    sample: float
 
 
 class LiveScorer(OfOneProcess):
@@ -137,7 +159,7 @@ class LiveScorer(OfOneProcess):
         self._on_alert = on_alert
         self._window = check_count("window", window)
         keys = (*COUNT_KEYS, *self._judge.keys)
-        self._start_bands = functools.partial(load(MONITORS, "bands"), bands, keys) if bands else None
+        self._start_bands = functools.partial(Bands, bands, keys) if bands else None
         self._start_watching = None if watch is None else functools.partial(watch.start, self._judge.keys)
         self.start_anew()
         register_background(self)

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from krag_eval import InvalidInputError, LiveScorer, evaluate
+from krag_eval import InvalidInputError, evaluate
 from krag_eval.evaluation.results import QueryResult
+from krag_eval_live import LiveScorer
 from tests.support.live_cases import GOLD, RETRIEVED, Recorder, retrieve, scored
 
 

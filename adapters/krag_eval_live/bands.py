@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import Alert, as_key, as_number, did_you_mean, mean_of, refuse
+from krag_eval.toolkit import as_key, as_number, did_you_mean, refuse
+from krag_eval_live.alerts import Alert, mean_of
 
 if TYPE_CHECKING:
-    from krag_eval.toolkit import Band, Scores
+    from krag_eval_live.alerts import Band, Scores
 
 
 class Bands:

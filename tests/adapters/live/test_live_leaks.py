@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from krag_eval import EvalSet, InvalidInputError, LiveScorer, RetrievalSink, evaluate_run
+from krag_eval import EvalSet, InvalidInputError, evaluate_run
 from krag_eval.metrics import LEAK_METRICS
-from krag_eval.retrievers.live.alerts import Alert
-from krag_eval.retrievers.live.sinks import ScoredSession
+from krag_eval_live import Alert, LiveScorer, RetrievalSink, ScoredSession
 from tests.support.live_cases import retrieve
 
 EVALSET = EvalSet(

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from krag_eval._utils.errors import InvalidInputError, refuse, show
+from krag_eval import InvalidInputError
+from krag_eval.toolkit import refuse, show
 
 Band = tuple[float | None, float | None]
 Scores = Mapping[str, float | None]

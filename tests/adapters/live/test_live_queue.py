@@ -13,10 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from krag_eval import (
-    LiveScorer,
-)
-from krag_eval._utils.threads import WorkQueue
+from krag_eval_live import LiveScorer
+from krag_eval_live.work import WorkQueue
 from tests.support.live_cases import GOLD, Gate, Recorder, retrieve, scored
 
 
@@ -69,7 +67,7 @@ def test_retrievals_from_many_threads_are_all_scored_once() -> None:
 def test_a_scorer_that_is_forgotten_is_collected_when_its_thread_has_nothing_to_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("krag_eval._utils.threads.IDLE_SECONDS", 0.5)
+    monkeypatch.setattr("krag_eval_live.work.IDLE_SECONDS", 0.5)
     scorer = scored()
     thread = scorer._queue._thread
     assert thread is not None
@@ -81,7 +79,7 @@ def test_a_scorer_that_is_forgotten_is_collected_when_its_thread_has_nothing_to_
 
 
 def test_a_thread_that_ended_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("krag_eval._utils.threads.IDLE_SECONDS", 0.5)
+    monkeypatch.setattr("krag_eval_live.work.IDLE_SECONDS", 0.5)
     scorer = scored()
     thread = scorer._queue._thread
     assert thread is not None
@@ -120,7 +118,8 @@ def test_work_comes_in_order_and_some_at_a_time() -> None:
 
 FORKED = """
 import os, sys, threading
-from krag_eval import EvaluationCallback, LiveScorer
+from krag_eval import EvaluationCallback
+from krag_eval_live import LiveScorer
 
 blocked, go_on = threading.Event(), threading.Event()
 
@@ -155,7 +154,7 @@ assert scorer.flush(30)
 print(os.waitstatus_to_exitcode(status), scorer.counters.scored, scorer.result().n_queries)
 """
 ENDING = """
-from krag_eval import EvaluationCallback, LiveScorer, RetrievalSink
+from krag_eval_live import LiveScorer, RetrievalSink
 
 class Print(RetrievalSink):
     def on_retrieval_scored(self, retrieval, target):

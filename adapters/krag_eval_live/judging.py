@@ -8,24 +8,31 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from krag_eval._utils import lifecycle
-from krag_eval._utils.checks import one_of
-from krag_eval._utils.errors import InvalidInputError, warn
-from krag_eval._utils.redaction import describe_error
-from krag_eval.datasets import LEVELS
-from krag_eval.datasets.question import settings_at
-from krag_eval.documents.readers import IdKey
-from krag_eval.evaluation.pipeline import choose_metrics, judge_batch, measure, signature_of
-from krag_eval.evaluation.results import EvaluationResult, QueryResult
-from krag_eval.evaluation.streaming import Scorer
-from krag_eval.matching.fronts import DOCUMENT_IDS, NO_LISTS
-from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
-from krag_eval.metrics import LEAK_METRICS, METRICS
-from krag_eval.metrics.judgments import count_repeats
-from krag_eval.retrievers.live.gold import Gold, GoldLookup, is_evalset
-from krag_eval.retrievers.live.retrievals import Retrieval
-from krag_eval.retrievers.live.sessions import SessionJudge
-from krag_eval.retrievers.live.sinks import ScoredRetrieval, choose_main
+from krag_eval import METRICS, EvaluationResult, InvalidInputError, MatchingCriteria, Scorer
+from krag_eval.toolkit import (
+    DOCUMENT_IDS,
+    LEAK_METRICS,
+    LEVELS,
+    NO_LISTS,
+    IdKey,
+    QueryResult,
+    ScoringSettings,
+    choose_metrics,
+    count_repeats,
+    describe_error,
+    judge_batch,
+    lifecycle,
+    make_settings,
+    measure,
+    one_of,
+    settings_at,
+    signature_of,
+    warn,
+)
+from krag_eval_live.gold import Gold, GoldLookup, is_evalset
+from krag_eval_live.retrievals import Retrieval
+from krag_eval_live.sessions import SessionJudge
+from krag_eval_live.sinks import ScoredRetrieval, choose_main
 
 Outcome = ScoredRetrieval | Exception
 

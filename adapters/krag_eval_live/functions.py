@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from krag_eval._utils.errors import refuse
+from krag_eval.toolkit import refuse
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from krag_eval import InvalidInputError, LiveScorer
-from krag_eval.retrievers.live.alerts import Alert
+from krag_eval import InvalidInputError
+from krag_eval_live import Alert, LiveScorer
 from tests.support.live_cases import GOLD, retrieve
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from krag_eval import InvalidInputError, LiveScorer, RetrievalSink
-from krag_eval.retrievers.live.sinks import ScoredRetrieval
+from krag_eval import InvalidInputError
+from krag_eval_live import LiveScorer, RetrievalSink, ScoredRetrieval
 from tests.support.live_cases import GOLD, Recorder, retrieve, scored
 
 

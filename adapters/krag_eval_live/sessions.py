@@ -8,24 +8,32 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from krag_eval._utils.errors import InvalidInputError, RetrieverError
-from krag_eval._utils.redaction import describe_error
-from krag_eval.datasets import Run, RunRow, Search, Stage
-from krag_eval.datasets.sessions import check_stages
-from krag_eval.documents.document import Document
-from krag_eval.evaluation.pipeline import MetricsByName, choose_metrics, judge_batch, measure
-from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.evaluation.sessions import bind_sessions, choose_session_metrics, judge_with_rules, score_sessions
-from krag_eval.matching.forbidden import Rules
-from krag_eval.matching.settings import Settings
-from krag_eval.metrics import LEAK_METRICS
-from krag_eval.metrics.cut_offs import GivenCutOff
-from krag_eval.metrics.leaks import Leaks
-from krag_eval.metrics.sessions import SessionJudgments
-from krag_eval.retrievers.live.gold import Gold, GoldLookup
-from krag_eval.retrievers.live.retrievals import Retrieval, TakenDocument, read_taken
-from krag_eval.retrievers.live.sinks import ScoredSession, choose_main
-from krag_eval.retrievers.responses import NOT_ENDED, Copier
+from krag_eval import Document, EvaluationResult, InvalidInputError, Run, RunRow, Search
+from krag_eval.toolkit import (
+    LEAK_METRICS,
+    NOT_ENDED,
+    Copier,
+    GivenCutOff,
+    Leaks,
+    MetricsByName,
+    RetrieverError,
+    Rules,
+    SessionJudgments,
+    Settings,
+    Stage,
+    bind_sessions,
+    check_stages,
+    choose_metrics,
+    choose_session_metrics,
+    describe_error,
+    judge_batch,
+    judge_with_rules,
+    measure,
+    score_sessions,
+)
+from krag_eval_live.gold import Gold, GoldLookup
+from krag_eval_live.retrievals import Retrieval, TakenDocument, read_taken
+from krag_eval_live.sinks import ScoredSession, choose_main
 
 
 @dataclass(slots=True)

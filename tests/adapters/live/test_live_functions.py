@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from krag_eval import EvalSet, InvalidInputError, LiveScorer, RetrievalSink, evaluate
+from krag_eval import EvalSet, InvalidInputError, evaluate
+from krag_eval_live import LiveScorer, RetrievalSink
 from tests.support.marks import nothing_may_match
 
 GOLD = EvalSet(

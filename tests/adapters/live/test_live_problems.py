@@ -6,11 +6,8 @@ import logging
 
 import pytest
 
-from krag_eval import (
-    KragEvalWarning,
-    LiveScorer,
-    evaluate,
-)
+from krag_eval import KragEvalWarning, evaluate
+from krag_eval_live import LiveScorer
 from tests.support.live_cases import GOLD, RETRIEVED, Gate, Recorder, retrieve, scored
 
 

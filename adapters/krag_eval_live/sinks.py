@@ -10,12 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.objects import cached_property
-from krag_eval.datasets import RunRow
-from krag_eval.evaluation.pipeline import EvaluationCallback
-from krag_eval.evaluation.results import QueryResult
-from krag_eval.metrics.names import DefaultCutOffs
+from krag_eval import EvaluationCallback, InvalidInputError, RunRow
+from krag_eval.toolkit import DefaultCutOffs, QueryResult, cached_property
 
 # What people watch, of retrievals and of sessions.
 _MAIN = ("hit_rate", "recall", "mrr", "ndcg", "leak")

@@ -7,16 +7,9 @@ from typing import Any
 
 import pytest
 
-from krag_eval import (
-    Document,
-    EvalSet,
-    InvalidInputError,
-    KragEvalWarning,
-    LiveScorer,
-    Question,
-    evaluate_run,
-)
+from krag_eval import Document, EvalSet, InvalidInputError, KragEvalWarning, Question, evaluate_run
 from krag_eval.datasets import Run, RunRow
+from krag_eval_live import LiveScorer
 from tests.support.live_cases import Recorder, retrieve, scored
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from krag_eval import Document, EvalSet, LiveScorer, RetrievalSink, evaluate_run
+from krag_eval import Document, EvalSet, evaluate_run
 from krag_eval.datasets.sessions import Stage
-from krag_eval.retrievers.live.sinks import ScoredSession
+from krag_eval_live import LiveScorer, RetrievalSink, ScoredSession
 from tests.support.live_cases import retrieve
 
 EVALSET = EvalSet(

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from krag_eval._utils.errors import InvalidInputError, refuse
-from krag_eval.datasets.formats.dialects import as_json, unwrapped
-from krag_eval.datasets.traces import FromTools
+from krag_eval import InvalidInputError
+from krag_eval.toolkit import FromTools, as_json, refuse, unwrapped
+
+_MOST_VALUES = 2_000
 
 
 def check_tools(given: FromTools | None) -> FromTools:
@@ -36,6 +37,28 @@ class Extracted:
         if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, Iterable):
             raise InvalidInputError(f"`from_tools` returned {type(found).__name__}, not a list of documents")
         return iter(list(found))
+
+
+def near_surface(value: object, parts_of: Callable[[Any], Iterable[object] | None], deepest: int) -> Iterator[Any]:
+    """Yield what lies near the surface of a value, as documents do in the state of a graph.
+
+    Args:
+        value: The value; of a large one, the first 2,000 parts are looked at.
+        parts_of: Returns the parts of a value, or None for one that is to be yielded.
+        deepest: How deep parts of parts are looked at.
+    """
+    values: list[object] = [value]
+    n_values = 1
+    for _ in range(deepest + 1):
+        parts: list[object] = []
+        for one in values:
+            inner = parts_of(one)
+            if inner is None:
+                yield one
+            else:
+                parts += inner
+        values = parts[: _MOST_VALUES - n_values]
+        n_values += len(values)
 
 
 def kind_of(returned: object) -> str:

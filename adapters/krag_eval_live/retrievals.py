@@ -9,11 +9,8 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
-from krag_eval._utils.errors import InvalidInputError, describe_type
-from krag_eval.datasets import Stage
-from krag_eval.documents.document import Document, read_leniently
-from krag_eval.documents.readers import LANGCHAIN, OWN_ID, reader_of_type
-from krag_eval.documents.stores import hits_in
+from krag_eval import Document, InvalidInputError
+from krag_eval.toolkit import LANGCHAIN, OWN_ID, Stage, describe_type, hits_in, read_leniently, reader_of_type
 
 
 @dataclass(slots=True)

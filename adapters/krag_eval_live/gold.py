@@ -6,16 +6,27 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Any
 
-from krag_eval._utils.checks import as_number
-from krag_eval._utils.errors import InvalidInputError, describe_type, errors_at, warn
-from krag_eval.datasets import DOC_KEY, EvalSet, Question, as_evalset
-from krag_eval.documents.document import Document, may_be_need
-from krag_eval.documents.needs import as_need
-from krag_eval.documents.readers import IdKey, as_grade, as_id, fields_of, nfc, reader_of, split_pair
-from krag_eval.evaluation.pipeline import judge_batch
-from krag_eval.matching.forbidden import Rules
-from krag_eval.matching.fronts import NOTHING_RETRIEVED_YET
-from krag_eval.matching.settings import Settings
+from krag_eval import Document, EvalSet, InvalidInputError, Question, as_evalset
+from krag_eval.toolkit import (
+    DOC_KEY,
+    NOTHING_RETRIEVED_YET,
+    IdKey,
+    Rules,
+    Settings,
+    as_grade,
+    as_id,
+    as_need,
+    as_number,
+    describe_type,
+    errors_at,
+    fields_of,
+    judge_batch,
+    may_be_need,
+    nfc,
+    reader_of,
+    split_pair,
+    warn,
+)
 
 Gold = tuple[str, Sequence[object]]
 
@@ -83,7 +94,7 @@ class GoldLookup:
         """Return what must not be retrieved for each of these queries, read; None for nothing."""
         if not (given := self.rules_of(found)):
             return None
-        from krag_eval.evaluation.rules import rules_of_lists  # most sets forbid nothing
+        from krag_eval.toolkit import rules_of_lists
 
         return rules_of_lists(**given, actual=[documents for _, documents in found], settings=self._settings)
 
