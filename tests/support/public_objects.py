@@ -27,7 +27,6 @@ from krag_eval.datasets.run import Latency
 from krag_eval.datasets.sessions import Stage
 from krag_eval.datasets.traces import TraceSession
 from krag_eval.documents.tokenizers import StemmingTokenizer
-from krag_eval.evaluation.answers.pairs import AnswerPairs
 from krag_eval.evaluation.groups import GroupedResults
 from krag_eval.evaluation.pipeline import EvaluationStart
 from krag_eval.matching.settings import ScoringSettings
@@ -35,6 +34,7 @@ from krag_eval.metrics.judgments import Judgments
 from krag_eval.retrievers.live.alerts import Alert
 from krag_eval.retrievers.live.sinks import ScoredRetrieval, ScoredSession
 from krag_eval.retrievers.recording import RetrieverChangedError
+from krag_eval_answers import AnswerPairs, evaluate_answers
 from krag_eval_langfuse.client import LangfuseDeliveryError
 from krag_eval_langfuse.outbox import _DamagedError
 from krag_eval_llm.bench.answering import AnswerError
@@ -182,8 +182,8 @@ def grouped() -> GroupedResults[front.EvaluationResult]:
 OBJECTS: dict[str, Callable[[], Any]] = {
     "Alert": lambda: Alert("recall@1", 0.1, 0.4, None, 200),
     "AnswerPairs": lambda: AnswerPairs(["within three days"], ["three days"]),
-    "AnswerResult": lambda: front.evaluate_answers(["at nine", None], ["at nine", "who knows"], intervals=0.9),
-    "AnswerRow": lambda: front.evaluate_answers(["at nine"], ["at nine"]).per_answer[0],
+    "AnswerResult": lambda: evaluate_answers(["at nine", None], ["at nine", "who knows"], intervals=0.9),
+    "AnswerRow": lambda: evaluate_answers(["at nine"], ["at nine"]).per_answer[0],
     "AveragingMethod": lambda: front.AveragingMethod.MICRO,
     "BadRow": lambda: krag_eval_scale.BadRow(3, "q4", "`predicted` is null"),
     "Bench": bench,
