@@ -34,7 +34,7 @@ from krag_eval.metrics.judgments import Judgments
 from krag_eval.retrievers.live.alerts import Alert
 from krag_eval.retrievers.live.sinks import ScoredRetrieval, ScoredSession
 from krag_eval.retrievers.recording import RetrieverChangedError
-from krag_eval_answers import AnswerPairs, evaluate_answers
+from krag_eval_answers import AnswerPairs, RefusalTest, evaluate_answers, read_references
 from krag_eval_langfuse.client import LangfuseDeliveryError
 from krag_eval_langfuse.outbox import _DamagedError
 from krag_eval_llm.bench.answering import AnswerError
@@ -231,6 +231,8 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Need": lambda: front.Need(any_of=[{"id": "a"}, front.Document(id="b")], grade=2),
     "Question": lambda: front.EvalSet(QUESTIONS)[0],
     "RAGEvaluator": front.RAGEvaluator,
+    "References": lambda: read_references({"q1": ["at nine", "nine"], "q2": None}),
+    "RefusalTest": lambda: RefusalTest(["ask the help desk"]),
     "RankingComparison": lambda: front.compare_rankings([["a", "b"], ["c"]], [["a", "x"], []], k=2),
     "ReanchorReport": lambda: front.reanchor(QUESTIONS, [{"id": "n", "text": "the red lamp is here"}]),
     "Report": lambda: front.build_report({"one": evaluated(intervals=0.9), "other": evaluated(OTHER)}),
