@@ -86,6 +86,7 @@ from ._utils.said import said as said
 from ._utils.said import sentences as sentences
 from ._utils.serialization import data_frame as data_frame
 from ._utils.serialization import json_text as json_text
+from ._utils.serialization import plain_fields as plain_fields
 from ._utils.serialization import read_integer as read_integer
 from ._utils.suggestions import check_names as check_names
 from ._utils.suggestions import key_hint as key_hint
@@ -185,14 +186,11 @@ from .documents.readers import reader_of as reader_of
 from .documents.readers import reader_of_type as reader_of_type
 from .documents.readers import split_pair as split_pair
 from .documents.stores import hits_in as hits_in
+from .documents.text import forms_of as forms_of
 from .documents.text import nfkc as nfkc
 from .documents.text import normalize_all as normalize_all
+from .documents.tokenizers import Tokenizer as Tokenizer
 from .documents.tokenizers import WordTokenizer as WordTokenizer
-from .evaluation.answers.references import References as References
-from .evaluation.answers.references import read_references as read_references
-from .evaluation.answers.result import AnswerResult as AnswerResult
-from .evaluation.answers.result import answer_intervals as answer_intervals
-from .evaluation.answers.result import table_of_means as table_of_means
 from .evaluation.causes import CAUSES as CAUSES
 from .evaluation.causes import ranks_of_causes as ranks_of_causes
 from .evaluation.charts import new_figure as new_figure
@@ -264,6 +262,7 @@ from .matching.settings import key_name as key_name
 from .matching.settings import make_settings as make_settings
 from .matching.spans import CorpusTexts as CorpusTexts
 from .matching.spans import read_places as read_places
+from .matching.token_pairs import TokenPairs as TokenPairs
 from .matching.tokens import KeptTokens as KeptTokens
 from .matching.tokens import Spans as Spans
 from .matching.tokens import Words as Words

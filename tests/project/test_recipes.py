@@ -359,7 +359,7 @@ def test_it_is_everywhere(command: Runner):
         "Add an answer metric",
         (
             (
-                "krag_eval/evaluation/answers/metrics.py",
+                "adapters/krag_eval_answers/metrics.py",
                 after('    "rougeLsum": AnswerMetric(', '    "shine": AnswerMetric(exact_match),\n'),
             ),
             (
@@ -370,7 +370,8 @@ def test_it_is_everywhere(command: Runner):
             ),
         ),
         """
-from krag_eval import UnknownMetricError, evaluate_answers
+from krag_eval import UnknownMetricError
+from krag_eval_answers import evaluate_answers
 
 
 def test_it_is_everywhere():
@@ -378,7 +379,7 @@ def test_it_is_everywhere():
     with pytest.raises(UnknownMetricError, match="shine"):
         evaluate_answers(["a"], ["a"], metrics="unknown")
 """,
-        ("tests/evaluation/test_answers_input.py::test_the_page_of_answers_has_a_row_for_every_metric",),
+        ("tests/adapters/answers/test_input.py::test_the_page_of_answers_has_a_row_for_every_metric",),
     ),
     "a plot": Recipe(
         "Add a report section or plot",

@@ -24,16 +24,16 @@ import pyarrow.parquet as pq
 import pytest
 
 import krag_eval
+import krag_eval_answers
 import krag_eval_chunkers
 import krag_eval_labels
 import krag_eval_live
 import krag_eval_llm
 import krag_eval_monitor
 import krag_eval_scale
-from krag_eval.evaluation.answers.metrics import ANSWER_METRICS
-from krag_eval.evaluation.answers.pairs import AnswerPairs
 from krag_eval.krag import evaluators as krag_evaluators
 from krag_eval.krag.tokenizers import KiwiTokenizer
+from krag_eval_answers import ANSWER_METRICS, AnswerPairs
 from krag_eval_report import plots
 from tests.support import trace_cases
 from tests.support.advice import follow
@@ -47,6 +47,7 @@ from tests.support.suggestions import ROOT, Case
 front: Any = krag_eval  # a type checker would stop most of these mistakes
 live: Any = krag_eval_live
 models: Any = krag_eval_llm
+evaluate_answers: Any = krag_eval_answers.evaluate_answers
 labels: Any = krag_eval_labels
 drawn: Any = plots
 krag: Any = krag_evaluators
@@ -1143,7 +1144,7 @@ TASKS = [
         then=lambda text: named(text)([["a", "b"]], ["a"]),
     ),
     Case(
-        lambda **more: front.evaluate_answers(["a"], ["a"], **more),
+        lambda **more: evaluate_answers(["a"], ["a"], **more),
         r"embeddings=\.\.\.",
         {"metrics": ["semantic_similarity"]},
         value=embed,
@@ -1151,22 +1152,26 @@ TASKS = [
     Case(
         lambda: ANSWER_METRICS["semantic_similarity"].function(AnswerPairs(["a"], ["a"])),
         r"embeddings=\.\.\.",
-        then=lambda text: front.evaluate_answers(
+        then=lambda text: evaluate_answers(
             ["a"], ["a"], metrics=["semantic_similarity"], **{text.split("=")[0]: embed}
         ),
     ),
     Case(
-        lambda: front.evaluate_answers(["a"], ["a"], metrics=[lambda pairs: [1.0], lambda pairs: [0.0]]),
+        lambda: evaluate_answers(["a"], ["a"], metrics=[lambda pairs: [1.0], lambda pairs: [0.0]]),
         "with `def`",
-        then=lambda text: front.evaluate_answers(["a"], ["a"], metrics=[by_def]),
+        then=lambda text: evaluate_answers(["a"], ["a"], metrics=[by_def]),
     ),
-    Case(lambda **more: front.evaluate_answers(["a"], ["a"], **more), "Leave `questions`", {"questions": [7]}),
+    Case(lambda **more: evaluate_answers(["a"], ["a"], **more), "Leave `questions`", {"questions": [7]}),
     Case(
-        lambda: front.evaluate_answers([{"id": "q1"}], ["a"]),
+        lambda: evaluate_answers([{"id": "q1"}], ["a"]),
         "`evalset_from_rows`",
-        then=lambda text: front.evaluate_answers(named(text)([{"id": "q1", "gold": ["x"], "answer": "a"}]), ["a"]),
+        then=lambda text: evaluate_answers(named(text)([{"id": "q1", "gold": ["x"], "answer": "a"}]), ["a"]),
     ),
-    Case(lambda **more: front.evaluate_answers(["a"], ["a"], **more), r"refusals=\[.*?\]", {"refusals": "ask"}),
+    Case(
+        lambda **more: evaluate_answers(["a"], ["a"], **more),
+        r"refusals=\[.*?\]",
+        {"refusals": "ask"},
+    ),
     Case(
         lambda **more: models.judge_contexts(["It costs 10 euros."], [[CORPUS[0]]], writer([]), **more),
         r"questions=\.\.\.",

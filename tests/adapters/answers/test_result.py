@@ -12,10 +12,10 @@ import pytest
 
 import krag_eval
 from krag_eval import InvalidInputError, MissingDependencyError, UnknownMetricError
-from krag_eval.evaluation.answers.evaluate import evaluate_answers
-from krag_eval.evaluation.answers.metrics import ANSWER_METRICS
-from krag_eval.evaluation.answers.result import AnswerResult, answer_intervals
 from krag_eval.statistics.bootstrap import binomial_interval
+from krag_eval_answers.evaluate import evaluate_answers
+from krag_eval_answers.metrics import ANSWER_METRICS
+from krag_eval_answers.result import AnswerResult, answer_intervals
 
 TEXT_METRICS = [name for name, metric in ANSWER_METRICS.items() if not metric.needs_embeddings]
 
@@ -148,7 +148,9 @@ def test_the_signature_names_every_setting_that_changes_a_number() -> None:
     assert all(re.fullmatch(r"[^\n]+\|v:[^|]+", line) for line in others)
 
 
-def test_the_front_door_has_the_names() -> None:
-    assert krag_eval.evaluate_answers is evaluate_answers
-    assert ANSWER_METRICS is ANSWER_METRICS
-    assert AnswerResult is AnswerResult
+def test_a_metric_is_also_named_where_it_is_asked_for_as_other_tools_call_it() -> None:
+    result = evaluate_answers(["at nine"], ["at nine"])
+    with pytest.raises(UnknownMetricError, match=r"Say which one: 'token_f1', 'squad_f1'\."):
+        result["f1"]
+    with pytest.raises(UnknownMetricError, match=r"It is called 'exact_match' here\."):
+        result["EM"]

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from krag_eval import InvalidInputError
-from krag_eval.evaluation.answers.evaluate import evaluate_answers
-from krag_eval.evaluation.answers.metrics import ANSWER_METRICS
-from krag_eval.evaluation.answers.pairs import AnswerPairs, AnswerSettings
+from krag_eval_answers.evaluate import evaluate_answers
+from krag_eval_answers.metrics import ANSWER_METRICS
+from krag_eval_answers.pairs import AnswerPairs, AnswerSettings
 
 TEXT_METRICS = [name for name, metric in ANSWER_METRICS.items() if not metric.needs_embeddings]
 words = st.lists(

@@ -4,23 +4,12 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
-from krag_eval._utils.errors import Argument, InvalidInputError
-from krag_eval._utils.objects import cached_property
-from krag_eval.documents.embeddings import EmbeddedTexts, describe_embeddings
-from krag_eval.documents.text import Normalizer, forms_of, normalize
-from krag_eval.documents.tokenizers import FunctionTokenizer, Tokenizer, as_tokenizer
-from krag_eval.matching.batch import number
-from krag_eval.matching.overlap import UNIT_OF, overlap
-from krag_eval.matching.rouge import score
-from krag_eval.matching.settings import Settings
-from krag_eval.matching.tokens import NumberedTexts
+from krag_eval import InvalidInputError, normalize
+from krag_eval.toolkit import Settings, Tokenizer, TokenPairs, cached_property, forms_of
 
 
 class AnswerPairs:
@@ -71,19 +60,21 @@ class AnswerPairs:
         return forms_of(self.answers, self.settings.normalize)
 
     @cached_property
-    def tokens(self) -> _TokenPairs:
+    def tokens(self) -> TokenPairs:
         """The tokens of the normalised texts, for `exact_match` and `token_f1`."""
-        return _TokenPairs(self.normal_references, self.normal_answers, self.settings.plain_tokenizer())
+        return TokenPairs(self.normal_references, self.normal_answers, self.settings.plain_tokenizer())
 
     @cached_property
-    def squad(self) -> _TokenPairs:
+    def squad(self) -> TokenPairs:
         """The tokens of SQuAD."""
-        return _TokenPairs(self.references, self.answers, FunctionTokenizer(squad_tokens))
+        return TokenPairs(
+            self.references, self.answers, Settings(match_method="rougeL", tokenizer=squad_tokens).load_tokenizer()
+        )
 
     @cached_property
-    def rouge(self) -> _TokenPairs:
+    def rouge(self) -> TokenPairs:
         """The tokens of the texts as they are, for ROUGE."""
-        return _TokenPairs(self.references, self.answers, self.settings.rouge_tokenizer())
+        return TokenPairs(self.references, self.answers, self.settings.rouge_tokenizer())
 
 
 def _texts(name: str, texts: Sequence[object]) -> list[str]:
@@ -96,57 +87,6 @@ def _texts(name: str, texts: Sequence[object]) -> list[str]:
     return checked
 
 
-class _TokenPairs:
-    """Pairs of a reference and an answer under one tokenizer.
-
-    Args:
-        references: The references.
-        answers: The answers, one for each reference.
-        tokenizer: What makes their tokens; each different text is cut once.
-    """
-
-    def __init__(self, references: Sequence[str], answers: Sequence[str], tokenizer: Tokenizer) -> None:
-        codes, texts = number(references, answers)
-        self._reference, self._answer = codes.actual, codes.predicted
-        self._table = NumberedTexts(texts, tokenizer)
-
-    @cached_property
-    def _lengths(self) -> IntArray:
-        return np.diff(self._table.everything.offsets)
-
-    def shared(self, kind: str) -> IntArray:
-        """Count the units that each pair shares: tokens (`rouge1`), two neighbours (`rouge2`), in order (`rougeL`)."""
-        nothing_needed = np.zeros(len(self._reference), dtype=np.int64)
-        return overlap(self._table, kind, self._reference, self._answer, self._lengths, nothing_needed)
-
-    def f_measure(self, kind: str) -> FloatArray:
-        """Return the harmonic mean of the shares that each pair shares, in rouge_score's order of operations.
-
-        Shape: (n_pairs,), from 0 to 1; 0 where one of the two has no units.
-        """
-        lengths = np.maximum(self._lengths - (UNIT_OF[kind] - 1), 0)
-        return score(self.shared(kind), lengths[self._reference], lengths[self._answer], "fmeasure")
-
-    def has_tokens(self) -> BoolArray:
-        """Return whether the reference or the answer of each pair has any token; shape (n_pairs,)."""
-        some: BoolArray = (self._lengths[self._reference] > 0) | (self._lengths[self._answer] > 0)
-        return some
-
-    def same(self) -> BoolArray:
-        """Return whether reference and answer have the same tokens in the same order; shape (n_pairs,)."""
-        numbers, offsets, _ = self._table.everything
-        same: BoolArray = self._reference == self._answer
-        undecided = ~same & (self._lengths[self._reference] == self._lengths[self._answer])
-        for pair in np.flatnonzero(undecided).tolist():
-            one, other = (int(offsets[text[pair]]) for text in (self._reference, self._answer))
-            length = int(self._lengths[self._reference[pair]])
-            same[pair] = np.array_equal(numbers[one : one + length], numbers[other : other + length])
-        return same
-
-
-_OF_TEXT = ("tok", "stem", "norm")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSettings:
     """The settings of the answer metrics.
@@ -157,6 +97,7 @@ class AnswerSettings:
         normalize: What is done to texts before `exact_match` and `token_f1` cut them into tokens; None leaves them raw.
         embeddings: The embedding model of `semantic_similarity`, or None.
         embedding_prefix: What is put before each text that is embedded.
+        scoring: The same as settings of matching, checked.
 
     Raises:
         InvalidInputError: A value cannot be used.
@@ -164,34 +105,29 @@ class AnswerSettings:
 
     tokenizer: Any = "words"
     use_stemmer: bool = False
-    normalize: Normalizer | None = normalize
+    normalize: Callable[[str], str] | None = normalize
     embeddings: Any = None
     embedding_prefix: str = ""
-    _rouge: Settings = field(init=False, repr=False)
+    scoring: Settings = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        rouge = Settings(
-            match_method="rougeL", tokenizer=self.tokenizer, use_stemmer=self.use_stemmer, normalize=self.normalize
-        )
-        object.__setattr__(self, "_rouge", rouge)
-        if self.embeddings is not None:
-            EmbeddedTexts(self.embeddings, self.embedding_prefix, Argument("semantic_similarity"))  # checks both
+        methods = ["rougeL"] if self.embeddings is None else ["rougeL", "embedding"]
+        given = {name: getattr(self, name) for name in self.__slots__ if name != "scoring"}
+        object.__setattr__(self, "scoring", Settings(match_method=methods, **given))
 
     def rouge_tokenizer(self) -> Tokenizer:
         """Return the tokenizer of ROUGE, with the stemmer where it was asked for."""
-        return self._rouge.load_tokenizer()
+        return self.scoring.load_tokenizer()
 
     def plain_tokenizer(self) -> Tokenizer:
         """Return the tokenizer of `exact_match` and `token_f1`."""
-        return as_tokenizer(self.tokenizer)
+        return replace(self.scoring, use_stemmer=False).load_tokenizer()
 
     def describe(self) -> list[str]:
         """Return the parts of the signature that the settings decide, in their fixed order."""
-        parts = [part for part in self._rouge.describe() if part.partition(":")[0] in _OF_TEXT]
-        if self.embeddings is not None:
-            parts.append(f"emb:{describe_embeddings(self.embeddings)}")
-            parts += [f"prefix:{self.embedding_prefix!r}"] if self.embedding_prefix else []
-        return parts
+        said = dict(part.split(":", 1) for part in self.scoring.describe())
+        names = {"tok": "tok", "stem": "stem", "norm": "norm", "emb": "emb", "embprefix": "prefix"}
+        return [f"{name}:{said[part]}" for part, name in names.items() if part in said]
 
 
 _WITHOUT_PUNCTUATION = {ord(character): None for character in string.punctuation}

@@ -8,13 +8,9 @@ from operator import eq
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray
-from krag_eval._utils.errors import InvalidInputError, UnknownMetricError, did_you_mean, refuse
-from krag_eval.documents.embeddings import cosines, embed
-from krag_eval.evaluation.answers.pairs import AnswerPairs
-from krag_eval.matching.batch import number
-from krag_eval.matching.lines import line_hits
-from krag_eval.matching.rouge import score
+from krag_eval import InvalidInputError, UnknownMetricError
+from krag_eval.toolkit import MISSING, BoolArray, FloatArray, did_you_mean, refuse
+from krag_eval_answers.pairs import AnswerPairs
 
 
 def exact_match(pairs: AnswerPairs) -> FloatArray:
@@ -38,8 +34,13 @@ def exact_match(pairs: AnswerPairs) -> FloatArray:
     >>> exact_match(AnswerPairs(["３일 이내。", "北京", "2.5"], ["3일 이내", "北 京！", "25"])).tolist()
     [1.0, 1.0, 0.0]
     """
-    alike = np.fromiter(map(eq, pairs.normal_references, pairs.normal_answers), bool, len(pairs))
-    return np.where(pairs.tokens.has_tokens(), pairs.tokens.same(), alike).astype(np.float64)
+    same = pairs.tokens.same() & (pairs.tokens.f_measure("rouge1") > 0)  # of texts without tokens all are the same
+    return (_alike(pairs) | same).astype(np.float64)
+
+
+def _alike(pairs: AnswerPairs) -> BoolArray:
+    """Return whether the normalised texts are the same; shape (n_pairs,)."""
+    return np.fromiter(map(eq, pairs.normal_references, pairs.normal_answers), bool, len(pairs))
 
 
 def token_f1(pairs: AnswerPairs) -> FloatArray:
@@ -65,7 +66,7 @@ def token_f1(pairs: AnswerPairs) -> FloatArray:
     >>> token_f1(AnswerPairs(["北京市"], ["北京"])).tolist()
     [0.8]
     """
-    return np.where(pairs.tokens.has_tokens(), pairs.tokens.f_measure("rouge1"), exact_match(pairs))
+    return np.where(_alike(pairs), 1.0, pairs.tokens.f_measure("rouge1"))
 
 
 def rouge_l(pairs: AnswerPairs) -> FloatArray:
@@ -137,8 +138,7 @@ def rouge_lsum(pairs: AnswerPairs) -> FloatArray:
     >>> rouge_lsum(AnswerPairs(["red wine\nold cheese"], ["old cheese\nred wine"])).tolist()
     [1.0]
     """
-    tokenizer = pairs.settings.rouge_tokenizer()
-    return score(*line_hits(pairs.references, pairs.answers, tokenizer), "fmeasure")
+    return pairs.rouge.f_measure("rougeLsum")
 
 
 def squad_exact_match(pairs: AnswerPairs) -> FloatArray:
@@ -201,16 +201,15 @@ def semantic_similarity(pairs: AnswerPairs) -> FloatArray:
     Raises:
         InvalidInputError: The settings name no embedding model, or it fails.
     """
-    settings = pairs.settings
-    if settings.embeddings is None:
+    embedded = pairs.settings.scoring.embedded
+    if embedded is None:
         raise InvalidInputError(
             "`semantic_similarity` needs an embedding model, and none was given. Pass embeddings=..., such as a "
             "LangChain `Embeddings`, a LlamaIndex embedding model or a function from a list of texts to vectors."
         )
-    codes, texts = number(pairs.references, pairs.answers)
-    if not texts:
-        return np.empty(0)
-    return cosines(embed(texts, settings.embeddings, prefix=settings.embedding_prefix), codes.actual, codes.predicted)
+    rows = embedded.rows_of([*pairs.references, *pairs.answers])
+    left, right = rows[: len(pairs)], rows[len(pairs) :]
+    return np.where((left == MISSING) | (right == MISSING), 0.0, embedded.cosines(left, right))
 
 
 AnswerFunction = Callable[[AnswerPairs], FloatArray]

@@ -15,9 +15,9 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from krag_eval import TOKENIZERS
 from krag_eval.documents.tokenizers import StemmingTokenizer
-from krag_eval.evaluation.answers.evaluate import evaluate_answers
-from krag_eval.evaluation.answers.metrics import ANSWER_METRICS
-from krag_eval.evaluation.answers.pairs import AnswerPairs, AnswerSettings
+from krag_eval_answers.evaluate import evaluate_answers
+from krag_eval_answers.metrics import ANSWER_METRICS
+from krag_eval_answers.pairs import AnswerPairs, AnswerSettings
 
 ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 WORDS = [

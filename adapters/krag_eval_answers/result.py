@@ -8,22 +8,33 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._utils.arrays import BoolArray, FloatArray
-from krag_eval._utils.errors import UnknownMetricError, refuse
-from krag_eval._utils.formatting import format_interval, format_value, number_of
-from krag_eval._utils.objects import ComparedByFields, Printed
-from krag_eval._utils.serialization import data_frame, json_text, plain_fields
-from krag_eval._utils.suggestions import key_hint
-from krag_eval.evaluation.answers.references import AnswerSheet
-from krag_eval.evaluation.answers.refusals import is_empty
-from krag_eval.metrics.aggregation import MeanState
-from krag_eval.statistics.bounded_mean import Interval
-from krag_eval.statistics.checks import check_confidence, need_scipy
-from krag_eval.statistics.distributions import ValueDistribution
-from krag_eval.statistics.intervals import Sample, sample_intervals
+from krag_eval import UnknownMetricError
+from krag_eval.toolkit import (
+    BoolArray,
+    ComparedByFields,
+    FloatArray,
+    MeanState,
+    Printed,
+    Sample,
+    ValueDistribution,
+    check_intervals,
+    data_frame,
+    format_interval,
+    format_value,
+    json_text,
+    key_hint,
+    number_of,
+    plain_fields,
+    refuse,
+    sample_intervals,
+)
+from krag_eval_answers.references import AnswerSheet
+from krag_eval_answers.refusals import is_empty
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +191,7 @@ class AnswerResult(Printed, ComparedByFields):
             cure = "They are the `index` of the rows in `per_answer`."
             refuse("rows", f"different numbers from 0 to {self.n_answers - 1}", chosen, cure)
         values = {key: column[chosen] for key, column in self.values.items()}
-        intervals = None if self.confidence is None else answer_intervals(values, self.confidence)
+        intervals = answer_intervals(values, self.confidence or False)
         is_refusal, sheet = self.is_refusal[chosen], self.sheet.at(chosen)
         return AnswerResult(self.signature, values, sheet, is_refusal, self.confidence, intervals)
 
@@ -241,7 +252,9 @@ def _remarks(result: AnswerResult) -> Iterator[str]:
 _RESAMPLES = 10_000
 
 
-def answer_intervals(values: Mapping[str, FloatArray], confidence: float = 0.95) -> dict[str, Interval | None]:
+def answer_intervals(
+    values: Mapping[str, FloatArray], confidence: bool | float = True
+) -> dict[str, Interval | None] | None:
     """Compute the interval of the mean of each metric, as `krag_eval.intervals_of` does. Needs scipy (extra `stats`).
 
     The exact binomial interval where all values are 0 or 1, else the expanded percentile bootstrap over answers, with
@@ -249,16 +262,18 @@ def answer_intervals(values: Mapping[str, FloatArray], confidence: float = 0.95)
 
     Args:
         values: Metric to values, NaN where undefined; shape (n_answers,).
-        confidence: How often such intervals should contain the mean over all answers that might be given.
+        confidence: How often such intervals should contain the mean over all answers that might be given, between 0 and
+            1; True is 0.95, and False computes none.
 
     Returns:
-        The lower and the upper end by metric; None where no value is defined.
+        The lower and the upper end by metric, None where no value is defined; None where none were asked for.
 
     Raises:
-        InvalidInputError: `confidence` is no number between 0 and 1.
+        InvalidInputError: `confidence` is neither a boolean nor a number between 0 and 1.
         MissingDependencyError: scipy is not installed.
     """
-    need_scipy("intervals")
-    confidence = check_confidence(confidence, "intervals")
+    level = check_intervals(confidence)
+    if level is None:
+        return None
     samples = {key: Sample(ValueDistribution.of(column)) for key, column in values.items()}
-    return sample_intervals(samples, confidence, _RESAMPLES, 0)
+    return sample_intervals(samples, level, _RESAMPLES, 0)

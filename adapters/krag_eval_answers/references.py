@@ -7,12 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray
-from krag_eval._utils.errors import InvalidInputError, describe_type, did_you_mean, refuse
-from krag_eval._utils.objects import ComparedByFields
-from krag_eval.datasets import EvalSet, Question
-from krag_eval.documents.readers import as_id
-from krag_eval.evaluation.answers.refusals import is_empty
+from krag_eval import EvalSet, InvalidInputError, Question
+from krag_eval.toolkit import BoolArray, ComparedByFields, as_id, describe_type, did_you_mean, refuse
+from krag_eval_answers.refusals import is_empty
 
 
 @dataclass(frozen=True, slots=True)

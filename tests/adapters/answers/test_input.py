@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 from krag_eval import InvalidInputError, UnknownMetricError
-from krag_eval.evaluation.answers.evaluate import evaluate_answers
-from krag_eval.evaluation.answers.metrics import ANSWER_METRICS, REFUSAL_METRICS
-from krag_eval.evaluation.answers.pairs import AnswerPairs
+from krag_eval_answers.evaluate import evaluate_answers
+from krag_eval_answers.metrics import ANSWER_METRICS, REFUSAL_METRICS
+from krag_eval_answers.pairs import AnswerPairs
 
 
 def test_answers_by_id_are_matched_by_id() -> None:
@@ -121,7 +121,7 @@ def test_pairs_need_as_many_answers_as_references_and_strings_alone() -> None:
 
 
 def test_the_page_of_answers_has_a_row_for_every_metric() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "answers.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "answers.md").read_text(encoding="utf-8")
     table = page[page.index("| name | value | source |") : page.index("By default all are computed")]
     named = [name for row in re.findall(r"^\| (`.+?) \|", table, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)]
     assert named == [*ANSWER_METRICS, *REFUSAL_METRICS]

@@ -11,10 +11,8 @@ from itertools import chain
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, FloatArray
-from krag_eval._utils.errors import refuse
-from krag_eval._utils.formatting import qualified_name
-from krag_eval.documents.text import normalize
+from krag_eval import normalize
+from krag_eval.toolkit import BoolArray, FloatArray, qualified_name, refuse
 
 Refusals = Callable[[str], object] | Iterable[str] | None
 

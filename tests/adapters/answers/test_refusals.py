@@ -6,8 +6,8 @@ import pytest
 
 from krag_eval import InvalidInputError, Question
 from krag_eval.datasets import EvalSet
-from krag_eval.evaluation.answers.evaluate import evaluate_answers
-from krag_eval.evaluation.answers.refusals import FILLERS, REFUSALS, RefusalTest
+from krag_eval_answers.evaluate import evaluate_answers
+from krag_eval_answers.refusals import FILLERS, REFUSALS, RefusalTest
 
 REFUSED = [
     "",

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray
-from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.version import __version__
-from krag_eval.datasets.argument_order import gold_first
-from krag_eval.documents.text import Normalizer, normalize
-from krag_eval.evaluation.answers.metrics import AnswerMetric, choose_answer_metrics
-from krag_eval.evaluation.answers.pairs import AnswerPairs, AnswerSettings
-from krag_eval.evaluation.answers.references import AnswerSheet, read_sheet
-from krag_eval.evaluation.answers.refusals import Refusals, RefusalTest, false_refusal, is_empty, negative_rejection
-from krag_eval.evaluation.answers.result import AnswerResult, answer_intervals
-from krag_eval.statistics.checks import check_intervals
+from krag_eval import InvalidInputError, __version__, normalize
+from krag_eval.toolkit import FloatArray, check_intervals, gold_first
+from krag_eval_answers.metrics import AnswerMetric, choose_answer_metrics
+from krag_eval_answers.pairs import AnswerPairs, AnswerSettings
+from krag_eval_answers.references import AnswerSheet, read_sheet
+from krag_eval_answers.refusals import Refusals, RefusalTest, false_refusal, is_empty, negative_rejection
+from krag_eval_answers.result import AnswerResult, answer_intervals
 
 _PAIRS_AT_ONCE = 4096
 
@@ -29,7 +26,7 @@ def evaluate_answers(
     metrics: object = None,
     tokenizer: Any = "words",
     use_stemmer: bool = False,
-    normalize: Normalizer | None = normalize,
+    normalize: Callable[[str], str] | None = normalize,
     embeddings: object = None,
     embedding_prefix: str = "",
     questions: object = None,
@@ -92,7 +89,7 @@ def evaluate_answers(
         sheet=sheet,
         is_refusal=is_refusal,
         confidence=confidence,
-        intervals=None if confidence is None else answer_intervals(values, confidence),
+        intervals=answer_intervals(values, intervals),
     )
 
 
