@@ -19,15 +19,19 @@ MODULES = {
     "krag_eval.analysis.label_audit": "krag_eval_labels",
     "krag_eval.analysis.leaderboard": "krag_eval_report.run_table",
     "krag_eval.analysis.misses": "krag_eval.evaluation.misses",
+    "krag_eval._utils.signals": "krag_eval_cli.signals",
+    "krag_eval.cli": "krag_eval_cli",
     "krag_eval.datasets.showing": "krag_eval_report.notebooks",
+    "krag_eval.evaluation.answers": "krag_eval_answers",
     "krag_eval.evaluation.charts": "krag_eval_report.plots.charts",
     "krag_eval.evaluation.showing": "krag_eval_report.sections.summary",
     "krag_eval.llm": "krag_eval_llm",
     "krag_eval.report.chunkers": "krag_eval_chunkers.compare",
     "krag_eval.report.leaderboard": "krag_eval_report.run_table",
     "krag_eval.report": "krag_eval_report",  # after those within it
-    "krag_eval.retrievers.live.monitor": "krag_eval.retrievers.live.alerts",
+    "krag_eval.retrievers.live.monitor": "krag_eval_live.alerts",  # before the package that it was in
     "krag_eval.retrievers.live.watch": "krag_eval_monitor.watch",
+    "krag_eval.retrievers.live": "krag_eval_live",
     "krag_eval.retrievers.local": "krag_eval_chunkers.local",
     "krag_eval.scale": "krag_eval_scale",
     "krag_eval.tables.html": "krag_eval_report.notebook_tables",
@@ -49,9 +53,6 @@ _NAMES = {
     "krag_eval.datasets.sessions": "Stage",
     "krag_eval.datasets.traces": "TraceSession",
     "krag_eval.documents.tokenizers": "Tokenizer",
-    "krag_eval.evaluation.answers.metrics": "ANSWER_METRICS",
-    "krag_eval.evaluation.answers.pairs": "AnswerPairs",
-    "krag_eval.evaluation.answers.result": "AnswerResult AnswerRow",
     "krag_eval.evaluation.diagnosis": "Diagnosis Miss",
     "krag_eval.evaluation.explanation": "Explanation",
     "krag_eval.evaluation.groups": "GroupedResults",
@@ -64,14 +65,13 @@ _NAMES = {
     "krag_eval.metrics.judgments": "Judgments",
     "krag_eval.metrics.names": "DEFAULT_CUT_OFFS LIVE_CUT_OFFS",
     "krag_eval.retrievers.evaluate": "RetrieverScores",
-    "krag_eval.retrievers.live.alerts": "Alert",
-    "krag_eval.retrievers.live.retrievals": "LiveCounters",
-    "krag_eval.retrievers.live.sinks": "ScoredRetrieval ScoredSession",
+    "krag_eval_answers": "ANSWER_METRICS AnswerPairs AnswerResult AnswerRow evaluate_answers",
     "krag_eval_chunkers": "ChunkerComparison Chunking compare_chunkers",
     "krag_eval_labels": (
         "Agreement DoctorReport Estimate Estimation apply_labels audit_labels estimate label_agreement plan_labels"
         " write_queue"
     ),
+    "krag_eval_live": "Alert LiveCounters LiveScorer RetrievalSink ScoredRetrieval ScoredSession",
     "krag_eval_llm": (
         "Bench ContextResult ContextRow GeneratedEvalSet GenerationReport LanguageModel ModelSetupError NoAnswerError"
         " as_language_model generate_evalset judge_contexts run_bench"

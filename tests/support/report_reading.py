@@ -13,8 +13,8 @@ from markdown_it.token import Token
 from rich.console import Console
 
 from krag_eval._utils.formatting import one_line
-from krag_eval.cli.output import print_report_table
 from krag_eval.tables.model import Section, Table
+from krag_eval_cli.output import print_report_table
 from krag_eval_report import Report
 from krag_eval_report.sections import sections_of
 from krag_eval_report.writers import json_lines, markdown

@@ -20,14 +20,12 @@ from krag_eval import (
     as_document,
     as_evalset,
     evaluate,
-    evaluate_answers,
     run_retriever,
     write_evalset,
 )
 from krag_eval.toolkit import (
     LEVELS,
     REPORTS,
-    AnswerResult,
     Argument,
     JournalKind,
     KeyedJournal,
@@ -47,6 +45,7 @@ from krag_eval.toolkit import (
     qualified_name,
     warn,
 )
+from krag_eval_answers import AnswerResult, evaluate_answers
 from krag_eval_llm.bench.answering import (
     ANSWERS_JOURNAL,
     Answerer,
