@@ -57,13 +57,13 @@ def test_the_report_holds_each_answer_with_its_scores_and_the_words_of_the_judge
     answers = bench.report.systems[0].answers
     for place, question in enumerate(bench.evalset):
         assert bench.answers is not None
-        assert answers[place].text == bench.answers[question.id]
+        assert answers[place]["text"] == bench.answers[question.id]
     first = answers[0]
-    assert dict(first.scores)["exact_match"] == "1.0000"
-    assert first.verdicts[0][1:] in ((True, "it is the first"), (False, "it is the first"))
-    assert ("It has a price.", True, "it says so") in first.verdicts
+    assert dict(first["scores"])["exact_match"] == "1.0000"
+    assert first["verdicts"][0][1:] in ((True, "it is the first"), (False, "it is the first"))
+    assert ("It has a price.", True, "it says so") in first["verdicts"]
     failed = given(answer=lambda question, documents: 1 / 0).report.systems[0].answers
-    assert all(answer.text is None and "ZeroDivisionError" in (answer.error or "") for answer in failed.values())
+    assert all(answer["text"] is None and "ZeroDivisionError" in (answer["error"] or "") for answer in failed.values())
 
 
 def test_retrieval_is_scored_by_type() -> None:
