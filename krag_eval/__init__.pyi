@@ -19,7 +19,6 @@ from .analysis.gate import check_gate as check_gate
 from .analysis.gate import read_policy as read_policy
 from .analysis.planning import questions_needed as questions_needed
 from .analysis.rankings import compare_rankings as compare_rankings
-from .analysis.verification import verify as verify
 from .datasets import EvalSet as EvalSet
 from .datasets import Question as Question
 from .datasets import Run as Run

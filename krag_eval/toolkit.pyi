@@ -118,11 +118,13 @@ from .analysis.funnel import NOT_RETRIEVED as NOT_RETRIEVED
 from .analysis.funnel import Funnel as Funnel
 from .analysis.funnel import funnels_of as funnels_of
 from .analysis.funnel import meaning_of as meaning_of
+from .analysis.gate import SCORING_KEYS as SCORING_KEYS
 from .analysis.gate import GateReport as GateReport
+from .analysis.gate import Requirement as Requirement
+from .analysis.gate import missed_by as missed_by
+from .analysis.gate import name_questions as name_questions
 from .analysis.planning import pilot_deviation as pilot_deviation
 from .analysis.planning import pilot_differences as pilot_differences
-from .analysis.verification import AGREEMENT as AGREEMENT
-from .analysis.verification import Verification as Verification
 from .datasets import findings as findings
 from .datasets.argument_order import gold_first as gold_first
 from .datasets.bulk import without_collector as without_collector
@@ -178,6 +180,8 @@ from .documents.document import DOC_KEY as DOC_KEY
 from .documents.document import may_be_need as may_be_need
 from .documents.document import read_leniently as read_leniently
 from .documents.embeddings import check_embeddings as check_embeddings
+from .documents.id_maps import IdMap as IdMap
+from .documents.id_maps import as_id_map as as_id_map
 from .documents.needs import as_need as as_need
 from .documents.needs import grades_of_needs as grades_of_needs
 from .documents.readers import LANGCHAIN as LANGCHAIN
@@ -290,6 +294,7 @@ from .metrics.cut_offs import TokenBudget as TokenBudget
 from .metrics.cut_offs import check_ranks as check_ranks
 from .metrics.cut_offs import count_tokens_of as count_tokens_of
 from .metrics.cut_offs import ranks_within as ranks_within
+from .metrics.judgments import Judgments as Judgments
 from .metrics.judgments import count_repeats as count_repeats
 from .metrics.judgments import identity_keys as identity_keys
 from .metrics.judgments import merge_equal as merge_equal
@@ -299,9 +304,12 @@ from .metrics.names import DEFAULT_CUT_OFFS as DEFAULT_CUT_OFFS
 from .metrics.names import LIVE_CUT_OFFS as LIVE_CUT_OFFS
 from .metrics.names import DefaultCutOffs as DefaultCutOffs
 from .metrics.names import as_key as as_key
+from .metrics.names import at_level as at_level
 from .metrics.names import is_lower_better as is_lower_better
+from .metrics.names import read_metrics as read_metrics
 from .metrics.ndcg import Ideal as Ideal
 from .metrics.ndcg import ideal_of as ideal_of
+from .metrics.ndcg import ndcg as ndcg
 from .metrics.sessions import SessionJudgments as SessionJudgments
 from .metrics.spans import SpanParts as SpanParts
 from .metrics.spans import shared_parts as shared_parts

@@ -18,6 +18,8 @@ MODULES = {
     "krag_eval.analysis.estimation": "krag_eval_labels.estimation",
     "krag_eval.analysis.label_audit": "krag_eval_labels",
     "krag_eval.analysis.leaderboard": "krag_eval_report.run_table",
+    "krag_eval.analysis.pytest_plugin": "krag_eval_pytest.plugin",
+    "krag_eval.analysis.verification": "krag_eval_verify.verification",
     "krag_eval.analysis.misses": "krag_eval.evaluation.misses",
     "krag_eval._utils.signals": "krag_eval_cli.signals",
     "krag_eval.cli": "krag_eval_cli",
@@ -45,7 +47,6 @@ _NAMES = {
     "krag_eval.analysis.funnel": "Funnel FunnelSlice FunnelStage",
     "krag_eval.analysis.gate": "GateReport",
     "krag_eval.analysis.rankings": "RankingComparison",
-    "krag_eval.analysis.verification": "Verification",
     "krag_eval.datasets.findings": "Finding ValidationReport",
     "krag_eval.datasets.formats.otlp": "TraceSpan",
     "krag_eval.datasets.reanchoring": "ReanchorReport",
@@ -78,6 +79,7 @@ _NAMES = {
     ),
     "krag_eval_monitor": "Watch",
     "krag_eval_report": "Leaderboard Report build_report leaderboard write_report",
+    "krag_eval_verify": "Verification verify",
     "krag_eval_scale": "BadRow ColumnarScorer PartialState RepeatFinder score_logs",
 }
 NAMES = {name: (module, name) for module, names in _NAMES.items() for name in names.split()}

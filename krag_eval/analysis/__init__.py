@@ -1,1 +1,1 @@
-"""What follows from results: comparison, gate, funnel, number of questions, leaderboard and verification."""
+"""What follows from results: comparison, gate, funnel, number of questions and exact search."""

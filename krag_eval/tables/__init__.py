@@ -1,1 +1,1 @@
-"""One model of a table, and how it is written: HTML for notebooks, Markdown, LaTeX and CSV."""
+"""One model of a table, and lines of CSV that spreadsheets show as they are."""

@@ -26,10 +26,10 @@ from krag_eval import (
     reanchor,
     stream_pairs,
     validate,
-    verify,
     write_evalset,
     write_run,
 )
+from krag_eval_verify import verify
 
 ROWS = [
     {

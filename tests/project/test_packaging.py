@@ -31,6 +31,8 @@ FRAMEWORKS = {
     "krag_eval_langchain": {"langchain_core", "langsmith"},
     "krag_eval_langfuse": {"langfuse", "opentelemetry"},
     "krag_eval_live": set(),
+    "krag_eval_pytest": set(),
+    "krag_eval_verify": set(),
     "krag_eval_llama_index": {"llama_index"},
     "krag_eval_llm": set(),
     "krag_eval_monitor": set(),

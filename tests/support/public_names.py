@@ -14,6 +14,7 @@ import krag_eval_llm
 import krag_eval_monitor
 import krag_eval_report
 import krag_eval_scale
+import krag_eval_verify
 from krag_eval._utils.moved import NAMES
 
 PACKAGES = (
@@ -25,6 +26,7 @@ PACKAGES = (
     krag_eval_scale,
     krag_eval_report,
     krag_eval_chunkers,
+    krag_eval_verify,
     krag_eval_answers,
 )
 PUBLIC: dict[str, Any] = {name: getattr(package, name) for package in PACKAGES for name in dir(package)}

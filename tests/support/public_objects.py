@@ -20,6 +20,7 @@ import krag_eval_llm as llm
 import krag_eval_monitor
 import krag_eval_report
 import krag_eval_scale
+import krag_eval_verify
 from krag_eval import RunProgress
 from krag_eval._utils.errors import Argument
 from krag_eval.analysis.funnel import Funnel
@@ -265,7 +266,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "LogNumber": lambda: _number(),
     "Estimate": lambda: _estimation().systems[0],
     "Estimation": lambda: _estimation(),
-    "Verification": lambda: front.verify(gate_cases.SET, run(), k=(1,)),
+    "Verification": lambda: krag_eval_verify.verify(gate_cases.SET, run(), k=(1,)),
     "Watch": lambda: krag_eval_monitor.Watch(
         signals={"empty": "up"}, reference=run(), season="day", canaries={"q1": ["a"]}
     ),

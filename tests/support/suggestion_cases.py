@@ -32,6 +32,7 @@ import krag_eval_llm
 import krag_eval_monitor
 import krag_eval_report
 import krag_eval_scale
+import krag_eval_verify
 from krag_eval.krag import evaluators as krag_evaluators
 from krag_eval.krag.tokenizers import KiwiTokenizer
 from krag_eval_answers import ANSWER_METRICS, AnswerPairs
@@ -51,6 +52,7 @@ models: Any = krag_eval_llm
 evaluate_answers: Any = krag_eval_answers.evaluate_answers
 labels: Any = krag_eval_labels
 reports: Any = krag_eval_report
+reference: Any = krag_eval_verify
 drawn: Any = plots
 krag: Any = krag_evaluators
 NAMES = PUBLIC
@@ -1322,7 +1324,7 @@ TASKS = [
             "matplotlib": lambda: plots.plot_hits(reports.build_report({"a": EVALUATED})),
             "pandas": lambda: EVALUATED.to_pandas(),
             "jsonschema": lambda: models.as_language_model(lambda prompt: "{}").ask("Hello", {"type": "object"}),
-            "pytrec_eval": lambda: front.verify(SET, RUN),
+            "pytrec_eval": lambda: reference.verify(SET, RUN),
         }.items()
     ),
     # Live scores
@@ -1459,8 +1461,8 @@ ALLOWED = {
     "does not record the source of its retriever": "--fresh is tried on a run that records it",
     "Standard input has no name": "tests/adapters/cli/test_dash.py pipes a set, and gives --out",
     "retrieval(k, min_METRIC": "the form of a marker, in the list of markers that pytest prints",
-    "keywords only, such as k=5, min_recall=0.8": "tests/analysis/test_pytest_plugin.py marks tests with it",
-    "has no bound. Give one, such as min_recall=0.8": "tests/analysis/test_pytest_plugin.py marks tests with it",
+    "keywords only, such as k=5, min_recall=0.8": "tests/adapters/pytest/test_pytest_plugin.py marks tests with it",
+    "has no bound. Give one, such as min_recall=0.8": "tests/adapters/pytest/test_pytest_plugin.py marks tests with it",
     "Install krag-eval {} again": "the package that is tested is not installed again; tests/_utils/test_plugins.py",
     "The installation of krag-eval is incomplete": "the name of the distribution",
     "and this is krag-eval {}": "the name of the distribution",

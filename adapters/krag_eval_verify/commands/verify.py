@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-from krag_eval import verify as verify_run
-from krag_eval.toolkit import AGREEMENT, Verification
 from krag_eval_cli.files import RunFileOptions
 from krag_eval_cli.options import CutOffs, parse_cut_offs
 from krag_eval_cli.output import console, print_table, put_json
+from krag_eval_verify.verification import AGREEMENT, Verification
+from krag_eval_verify.verification import verify as verify_run
 
 
 def verify(

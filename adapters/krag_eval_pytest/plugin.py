@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from krag_eval._utils.errors import refuse
+from krag_eval.toolkit import refuse
 
 if TYPE_CHECKING:
-    from krag_eval.analysis.gate import Requirement
-    from krag_eval.datasets import EvalSet, Run
-    from krag_eval.evaluation.results import EvaluationResult
+    from krag_eval import EvalSet, EvaluationResult, Run
+    from krag_eval.toolkit import Requirement
 
 _FILES = {"retrieval_evalset": "the question set", "retrieval_run": "the run, which holds what was retrieved"}
 _PART = "retrieval_part"
@@ -56,7 +55,7 @@ def retrieval_evalset(pytestconfig: pytest.Config) -> EvalSet:
 @pytest.fixture(scope="session")
 def retrieval_run(pytestconfig: pytest.Config, retrieval_evalset: EvalSet) -> Run:
     """Return the run that `retrieval_run` or `--retrieval-run` names."""
-    from krag_eval.datasets import read_run
+    from krag_eval import read_run
 
     path = _path_of(pytestconfig, "retrieval_run")
     run: Run = _or_fail(read_run, path, evalset=retrieval_evalset)
@@ -68,7 +67,7 @@ def retrieval_result(
     request: pytest.FixtureRequest, retrieval_evalset: EvalSet, retrieval_run: Run
 ) -> EvaluationResult:
     """Return the scores of the run, as the marker of the test asks for them."""
-    from krag_eval.evaluation.runs import evaluate_run
+    from krag_eval import evaluate_run
 
     marker = request.node.get_closest_marker("retrieval")
     if marker is None:
@@ -89,7 +88,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = next(metafunc.definition.iter_markers("retrieval"), None)
     if marker is None:
         return
-    from krag_eval._utils.formatting import escape_controls
+    from krag_eval.toolkit import escape_controls
 
     settings, _ = _or_fail(_read_marker, marker, keep_by=True)
     by = "id" if metafunc.config.getoption("retrieval_per_question") else settings.get("by")
@@ -124,8 +123,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
 def _check(result: EvaluationResult, bounds: list[Requirement], part: tuple[str, list[int]] | None) -> None:
     import numpy as np
 
-    from krag_eval._utils.formatting import format_value, number_of, one_line
-    from krag_eval.analysis.gate import missed_by, name_questions
+    from krag_eval.toolkit import format_value, missed_by, name_questions, number_of, one_line
 
     name, indices = part or ("all questions", list(range(result.n_queries)))
     where = one_line(name)
@@ -150,7 +148,7 @@ def _check(result: EvaluationResult, bounds: list[Requirement], part: tuple[str,
 
 
 def _values_of(result: EvaluationResult, key: str) -> Any:
-    from krag_eval._utils.errors import InvalidInputError
+    from krag_eval import InvalidInputError
 
     result[key]  # raises the error that names the closest key
     values = None if result.detail is None else result.detail.values.get(key)
@@ -164,10 +162,8 @@ def _values_of(result: EvaluationResult, key: str) -> Any:
 
 def _read_marker(marker: pytest.Mark, *, keep_by: bool = False) -> tuple[dict[str, Any], list[Requirement]]:
     """Return the settings of `evaluate_run` and the bounds that a marker gives."""
-    from krag_eval._utils.checks import as_number
-    from krag_eval._utils.errors import InvalidInputError, did_you_mean
-    from krag_eval.analysis.gate import SCORING_KEYS, Requirement
-    from krag_eval.metrics.names import as_key, at_level, read_metrics
+    from krag_eval import InvalidInputError
+    from krag_eval.toolkit import SCORING_KEYS, Requirement, as_key, as_number, at_level, did_you_mean, read_metrics
 
     if marker.args:
         raise InvalidInputError("@pytest.mark.retrieval takes keywords only, such as k=5, min_recall=0.8.")
@@ -203,7 +199,7 @@ def _read_marker(marker: pytest.Mark, *, keep_by: bool = False) -> tuple[dict[st
 
 
 def _evalset_of(config: pytest.Config) -> EvalSet:
-    from krag_eval.datasets import read_evalset
+    from krag_eval import read_evalset
 
     path = _path_of(config, "retrieval_evalset")
     cached = config.stash[_READ]
@@ -231,7 +227,7 @@ def _path_of(config: pytest.Config, name: str) -> Path:
 
 def _or_fail(function: Any, *args: Any, **settings: Any) -> Any:
     """Call a function; what it refuses fails the test, or its collection, without a traceback."""
-    from krag_eval._utils.errors import KragEvalError
+    from krag_eval import KragEvalError
 
     try:
         return function(*args, **settings)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import EvalSet, InvalidInputError, MissingDependencyError, Run, RunRow, evaluate_run
-from krag_eval.analysis.verification import AGREEMENT, Verification, verify
+from krag_eval_verify.verification import AGREEMENT, Verification, verify
 from tests.support.label_audit_cases import run
 from tests.support.marks import nothing_may_match
 
@@ -146,7 +146,7 @@ def test_a_difference_is_named_with_its_query(monkeypatch: pytest.MonkeyPatch) -
         rows = [run_.rows["q"], RunRow(query_id="r")]
         return evaluate_run(evalset_, Run.of("s", rows), *arguments, **options)
 
-    monkeypatch.setattr("krag_eval.analysis.verification.evaluate_run", forgets_the_last)
+    monkeypatch.setattr("krag_eval_verify.verification.evaluate_run", forgets_the_last)
     verification = verify(evalset, run("s", {"q": ["a"], "r": ["x", "a"]}), k=(1, 2))
     differing = {row.key: (row.ours, row.theirs, row.difference, row.query_id) for row in verification.rows}
     assert differing["recall@2"] == (0.5, 1.0, 1.0, "r")

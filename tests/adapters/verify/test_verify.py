@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from krag_eval import read_evalset, read_run
-from krag_eval.analysis.verification import AGREEMENT, verify
+from krag_eval_verify.verification import AGREEMENT, verify
 from tests.support.cli_doctor_cases import prepare
 from tests.support.command_line import Runner
 
@@ -48,7 +48,7 @@ def test_verify_prints_both_programs_side_by_side_and_the_largest_difference(run
 
 
 def test_verify_ends_with_1_where_a_query_differs(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("krag_eval.analysis.verification.AGREEMENT", -1.0)
+    monkeypatch.setattr("krag_eval_verify.verification.AGREEMENT", -1.0)
     assert AGREEMENT == 1e-9
     outcome = run("verify set.jsonl bm25.jsonl --k 1 --json out.json")
     assert (outcome.code, outcome.err) == (1, "")

@@ -11,20 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray
-from krag_eval._utils.errors import InvalidInputError, needing
-from krag_eval._utils.objects import ComparedByFields, Printed
-from krag_eval._utils.serialization import plain_fields
-from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
-from krag_eval.datasets.argument_order import gold_first
-from krag_eval.documents.columns import Side
-from krag_eval.documents.id_maps import IdMap, as_id_map
-from krag_eval.documents.readers import IdKey
-from krag_eval.evaluation.results import EvaluationResult
-from krag_eval.evaluation.runs import evaluate_run
-from krag_eval.metrics.cut_offs import check_ranks
-from krag_eval.metrics.judgments import CutOff, Judgments
-from krag_eval.metrics.ndcg import ndcg
+from krag_eval import EvalSet, EvaluationResult, InvalidInputError, Run, as_evalset, evaluate_run
+from krag_eval.toolkit import (
+    DOC_KEY,
+    ComparedByFields,
+    FloatArray,
+    IdKey,
+    IdMap,
+    Judgments,
+    Printed,
+    Side,
+    as_id_map,
+    check_ranks,
+    gold_first,
+    ndcg,
+    needing,
+    plain_fields,
+)
 
 AGREEMENT = 1e-9
 """The difference below which two programs are said to agree. Both add the same terms, in orders of their own."""
@@ -200,7 +203,7 @@ def _load() -> Any:
     return importlib.import_module("ir_measures")
 
 
-def ndcg_linear(judged: Judgments, k: CutOff) -> FloatArray:
+def ndcg_linear(judged: Judgments, k: Any) -> FloatArray:
     """Return nDCG with the grade as gain."""
     return ndcg(judged, k, gain="linear")
 

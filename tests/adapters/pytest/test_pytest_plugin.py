@@ -13,7 +13,7 @@ pytest_plugins = ["pytester"]
 GOLD = {"q1": ["a", "x"], "q2": ["b"], "q3": ["c"], "q4": ["d"]}
 FOUND = {"q1": ["a", "x"], "q2": ["b"], "q3": ["z"], "q4": ["d"]}
 KINDS = {"q1": "long", "q2": "short", "q3": "short", "q4": "long"}
-PLUGIN = ("-p", "krag_eval.analysis.pytest_plugin", "-p", "no:cacheprovider")
+PLUGIN = ("-p", "krag_eval_pytest.plugin", "-p", "no:cacheprovider")
 INI = "[pytest]\nretrieval_evalset = data/set.jsonl\nretrieval_run = data/run.jsonl\n"
 
 
@@ -59,7 +59,7 @@ def test_a_failure_names_the_questions_and_explains_them(project: pytest.Pyteste
     assert "Where is q3?" in text
     assert "gold: 1, found: 0" in text
     assert "Where is q1?" not in text
-    assert "pytest_plugin.py" not in text
+    assert "krag_eval_pytest" not in text
 
 
 @pytest.mark.parametrize("workers", [(), pytest.param(("-p", "xdist.plugin", "-n", "2"), marks=pytest.mark.full)])
@@ -125,7 +125,7 @@ def test_fixtures_give_the_set_the_run_and_the_scores(project: pytest.Pytester) 
 
 def test_a_run_that_does_not_use_it_imports_nothing_heavy() -> None:
     code = (
-        "import sys, pytest, krag_eval.analysis.pytest_plugin;"
+        "import sys, pytest, krag_eval_pytest.plugin;"
         "print(sorted({'numpy', 'pandas', 'scipy', 'rapidfuzz'} & {*sys.modules}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -1,0 +1,1 @@
+"""There is no public name: pytest loads the plugin."""

@@ -1,0 +1,1 @@
+"""The command for verification: `krag-eval verify`."""
