@@ -116,6 +116,8 @@ from .cli.output import check_report as check_report
 from .cli.output import collected_warnings as collected_warnings
 from .cli.output import console as console
 from .cli.output import notes as notes
+from .cli.output import print_first as print_first
+from .cli.output import print_indented as print_indented
 from .cli.output import print_notes as print_notes
 from .cli.output import print_report as print_report
 from .cli.output import print_result as print_result
@@ -142,8 +144,16 @@ from .datasets.formats.registry import detect as detect
 from .datasets.formats.registry import format_to_write as format_to_write
 from .datasets.formats.source import CONTAINERS as CONTAINERS
 from .datasets.formats.source import Source as Source
+from .datasets.formats.source import stem as stem
+from .datasets.passages import FOUND as FOUND
+from .datasets.passages import MOST_ALTERNATIVES as MOST_ALTERNATIVES
+from .datasets.passages import Chunks as Chunks
+from .datasets.passages import Link as Link
+from .datasets.passages import Passage as Passage
+from .datasets.passages import find_links as find_links
 from .datasets.question import LEVELS as LEVELS
 from .datasets.question import alternatives_in as alternatives_in
+from .datasets.question import check_new as check_new
 from .datasets.question import settings_at as settings_at
 from .datasets.run import Latency as Latency
 from .datasets.run import as_run as as_run
@@ -157,9 +167,11 @@ from .documents.columns import SideName as SideName
 from .documents.columns import is_arrow_table as is_arrow_table
 from .documents.columns import runs as runs
 from .documents.document import DOC_KEY as DOC_KEY
+from .documents.document import SUPERSEDED_BY as SUPERSEDED_BY
 from .documents.document import read_leniently as read_leniently
 from .documents.embeddings import check_embeddings as check_embeddings
 from .documents.needs import grades_of_needs as grades_of_needs
+from .documents.readers import OFFSETS as OFFSETS
 from .documents.readers import OWN_ID as OWN_ID
 from .documents.readers import IdKey as IdKey
 from .documents.readers import as_id as as_id
@@ -168,6 +180,7 @@ from .documents.readers import id_at as id_at
 from .documents.readers import joined_id as joined_id
 from .documents.readers import names_in as names_in
 from .documents.readers import read_grade as read_grade
+from .documents.readers import says_place as says_place
 from .documents.text import nfkc as nfkc
 from .documents.text import normalize_all as normalize_all
 from .documents.tokenizers import WordTokenizer as WordTokenizer
@@ -232,6 +245,7 @@ from .matching.settings import key_name as key_name
 from .matching.settings import make_settings as make_settings
 from .matching.spans import CorpusTexts as CorpusTexts
 from .matching.spans import read_places as read_places
+from .matching.spans import read_side as read_side
 from .matching.tokens import KeptTokens as KeptTokens
 from .matching.tokens import Spans as Spans
 from .matching.tokens import Words as Words

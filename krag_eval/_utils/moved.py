@@ -16,6 +16,7 @@ MODULES = {
     "krag_eval.analysis.estimation": "krag_eval_labels.estimation",
     "krag_eval.analysis.label_audit": "krag_eval_labels",
     "krag_eval.analysis.misses": "krag_eval.evaluation.misses",
+    "krag_eval.datasets.reanchoring": "krag_eval_labels.reanchoring",
     "krag_eval.llm": "krag_eval_llm",
     "krag_eval.report.chunkers": "krag_eval_chunkers.compare",
     "krag_eval.report.leaderboard": "krag_eval.analysis.leaderboard",
@@ -36,7 +37,6 @@ _NAMES = {
     "krag_eval.analysis.verification": "Verification",
     "krag_eval.datasets.findings": "Finding ValidationReport",
     "krag_eval.datasets.formats.otlp": "TraceSpan",
-    "krag_eval.datasets.reanchoring": "ReanchorReport",
     "krag_eval.datasets.run": "Latency",
     "krag_eval.datasets.sessions": "Stage",
     "krag_eval.datasets.traces": "TraceSession",
@@ -62,8 +62,8 @@ _NAMES = {
     "krag_eval.retrievers.live.sinks": "ScoredRetrieval ScoredSession",
     "krag_eval_chunkers": "ChunkerComparison Chunking compare_chunkers",
     "krag_eval_labels": (
-        "Agreement DoctorReport Estimate Estimation apply_labels audit_labels estimate label_agreement plan_labels"
-        " write_queue"
+        "Agreement DoctorReport Estimate Estimation ReanchorReport apply_labels audit_labels estimate label_agreement"
+        " plan_labels reanchor write_queue"
     ),
     "krag_eval_llm": (
         "Bench ContextResult ContextRow GeneratedEvalSet GenerationReport LanguageModel ModelSetupError NoAnswerError"

@@ -54,7 +54,7 @@ VALUES: Mapping[str, str | tuple[str, ...]] = {
     "usual_metrics": "krag_eval.metrics:METRICS",
     "missing": ("refuse", "empty"),
     "repeated": "krag_eval.datasets.traces:REPEATED",
-    "to": "krag_eval.datasets.reanchoring:TARGETS",
+    "to": ("chunks", "spans"),
     **dict.fromkeys(
         ("rouge_measure", "containment", "span_measure", "precision_denominator", "gain", "unjudged"),
         "krag_eval.matching.settings:CHOICES",

@@ -232,7 +232,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Question": lambda: front.EvalSet(QUESTIONS)[0],
     "RAGEvaluator": front.RAGEvaluator,
     "RankingComparison": lambda: front.compare_rankings([["a", "b"], ["c"]], [["a", "x"], []], k=2),
-    "ReanchorReport": lambda: front.reanchor(QUESTIONS, [{"id": "n", "text": "the red lamp is here"}]),
+    "ReanchorReport": lambda: labels.reanchor(QUESTIONS, [{"id": "n", "text": "the red lamp is here"}]),
     "Report": lambda: front.build_report({"one": evaluated(intervals=0.9), "other": evaluated(OTHER)}),
     "RetrievalSink": front.RetrievalSink,
     "RetrieverScores": lambda: front.evaluate_retrievers(

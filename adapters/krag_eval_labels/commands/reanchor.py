@@ -7,16 +7,24 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Annotated, Any
 
-from krag_eval import InvalidInputError
-from krag_eval._utils.files.io import DASH
-from krag_eval._utils.formatting import in_quotes, number_of
-from krag_eval.cli.files import FileOptions, check_free
-from krag_eval.cli.options import Declared
-from krag_eval.cli.output import console, notes, print_first, print_indented, print_table, put_json
-from krag_eval.datasets import reanchoring, write_evalset
-from krag_eval.datasets.formats.registry import format_to_write
-from krag_eval.datasets.formats.source import stem
-from krag_eval.datasets.reanchoring import STATUSES, Anchor, ReanchorReport, Status
+from krag_eval import InvalidInputError, write_evalset
+from krag_eval.toolkit import (
+    Declared,
+    FileOptions,
+    check_free,
+    console,
+    format_to_write,
+    in_quotes,
+    notes,
+    number_of,
+    print_first,
+    print_indented,
+    print_table,
+    put_json,
+    stem,
+)
+from krag_eval_labels import reanchoring
+from krag_eval_labels.reanchoring import STATUSES, Anchor, ReanchorReport, Status
 
 _ABOUT: dict[Status, str] = {
     "valid": "the chunk of this id still holds it",
@@ -53,7 +61,7 @@ def reanchor(
         with_texts: Also write the texts of the old corpus, so that you no longer need it.
         show: Lost passages to show; 0 shows all.
     """
-    if out is None and str(evalset) == DASH:
+    if out is None and str(evalset) == "-":
         raise InvalidInputError("Standard input has no name to derive one from. Name a file with --out; `-` prints.")
     target = out or evalset.with_name(f"{stem(evalset)}.reanchored.jsonl")
     format_to_write(target, None)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import Document, EvalSet, InvalidInputError, Question, evaluate_run
-from krag_eval.datasets.reanchoring import reanchor
+from krag_eval_labels import reanchor
 from tests.support.command_line import Runner
 
 Row = dict[str, Any]
