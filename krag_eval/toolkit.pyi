@@ -114,6 +114,8 @@ from .analysis.planning import pilot_deviation as pilot_deviation
 from .analysis.planning import pilot_differences as pilot_differences
 from .analysis.verification import AGREEMENT as AGREEMENT
 from .analysis.verification import Verification as Verification
+from .cli.output import print_first as print_first
+from .cli.output import print_indented as print_indented
 from .datasets import findings as findings
 from .datasets.argument_order import gold_first as gold_first
 from .datasets.bulk import without_collector as without_collector
@@ -144,12 +146,17 @@ from .datasets.formats.source import CONTAINERS as CONTAINERS
 from .datasets.formats.source import Source as Source
 from .datasets.formats.source import stem as stem
 from .datasets.inspection import split_cells as split_cells
+from .datasets.passages import Chunks as Chunks
+from .datasets.passages import FOUND as FOUND
+from .datasets.passages import Link as Link
+from .datasets.passages import MOST_ALTERNATIVES as MOST_ALTERNATIVES
+from .datasets.passages import Passage as Passage
+from .datasets.passages import find_links as find_links
 from .datasets.question import LEVELS as LEVELS
 from .datasets.question import RUN_HEADER as RUN_HEADER
 from .datasets.question import alternatives_in as alternatives_in
+from .datasets.question import check_new as check_new
 from .datasets.question import settings_at as settings_at
-from .datasets.reanchoring import Anchor as Anchor
-from .datasets.reanchoring import ReanchorReport as ReanchorReport
 from .datasets.run import Latency as Latency
 from .datasets.run import as_run as as_run
 from .datasets.run import by_system as by_system
@@ -166,6 +173,7 @@ from .documents.columns import SideName as SideName
 from .documents.columns import is_arrow_table as is_arrow_table
 from .documents.columns import runs as runs
 from .documents.document import DOC_KEY as DOC_KEY
+from .documents.document import SUPERSEDED_BY as SUPERSEDED_BY
 from .documents.document import may_be_need as may_be_need
 from .documents.document import read_leniently as read_leniently
 from .documents.embeddings import check_embeddings as check_embeddings
@@ -173,6 +181,7 @@ from .documents.needs import as_need as as_need
 from .documents.needs import grades_of_needs as grades_of_needs
 from .documents.readers import IdKey as IdKey
 from .documents.readers import LANGCHAIN as LANGCHAIN
+from .documents.readers import OFFSETS as OFFSETS
 from .documents.readers import OWN_ID as OWN_ID
 from .documents.readers import as_grade as as_grade
 from .documents.readers import as_id as as_id
@@ -184,6 +193,7 @@ from .documents.readers import nfc as nfc
 from .documents.readers import read_grade as read_grade
 from .documents.readers import reader_of as reader_of
 from .documents.readers import reader_of_type as reader_of_type
+from .documents.readers import says_place as says_place
 from .documents.readers import split_pair as split_pair
 from .documents.stores import hits_in as hits_in
 from .documents.text import forms_of as forms_of
@@ -262,6 +272,7 @@ from .matching.settings import key_name as key_name
 from .matching.settings import make_settings as make_settings
 from .matching.spans import CorpusTexts as CorpusTexts
 from .matching.spans import read_places as read_places
+from .matching.spans import read_side as read_side
 from .matching.token_pairs import TokenPairs as TokenPairs
 from .matching.tokens import KeptTokens as KeptTokens
 from .matching.tokens import Spans as Spans

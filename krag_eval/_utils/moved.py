@@ -19,6 +19,7 @@ MODULES = {
     "krag_eval._utils.signals": "krag_eval_cli.signals",
     "krag_eval.cli": "krag_eval_cli",
     "krag_eval.evaluation.answers": "krag_eval_answers",
+    "krag_eval.datasets.reanchoring": "krag_eval_labels.reanchoring",
     "krag_eval.llm": "krag_eval_llm",
     "krag_eval.report.chunkers": "krag_eval_chunkers.compare",
     "krag_eval.report.leaderboard": "krag_eval.analysis.leaderboard",
@@ -40,7 +41,6 @@ _NAMES = {
     "krag_eval.analysis.verification": "Verification",
     "krag_eval.datasets.findings": "Finding ValidationReport",
     "krag_eval.datasets.formats.otlp": "TraceSpan",
-    "krag_eval.datasets.reanchoring": "ReanchorReport",
     "krag_eval.datasets.run": "Latency",
     "krag_eval.datasets.sessions": "Stage",
     "krag_eval.datasets.traces": "TraceSession",
@@ -61,8 +61,8 @@ _NAMES = {
     "krag_eval_answers": "ANSWER_METRICS AnswerPairs AnswerResult AnswerRow evaluate_answers",
     "krag_eval_chunkers": "ChunkerComparison Chunking compare_chunkers",
     "krag_eval_labels": (
-        "Agreement DoctorReport Estimate Estimation apply_labels audit_labels estimate label_agreement plan_labels"
-        " write_queue"
+        "Agreement DoctorReport Estimate Estimation ReanchorReport apply_labels audit_labels estimate label_agreement"
+        " plan_labels reanchor write_queue"
     ),
     "krag_eval_live": "Alert LiveCounters LiveScorer RetrievalSink ScoredRetrieval ScoredSession",
     "krag_eval_llm": (
