@@ -12,6 +12,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 MODULES = {
+    "krag_eval._utils.processes": "krag_eval_scale.processes",
     "krag_eval.analysis.diagnosis": "krag_eval.evaluation.diagnosis",
     "krag_eval.analysis.estimation": "krag_eval_labels.estimation",
     "krag_eval.analysis.label_audit": "krag_eval_labels",
