@@ -11,6 +11,7 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+_RANKING = "average_precision err f1 hit_rate iprec precision r_precision rbp recall reciprocal_rank sets"
 MODULES = {
     "krag_eval._utils.processes": "krag_eval_scale.processes",
     "krag_eval.analysis.diagnosis": "krag_eval.evaluation.diagnosis",
@@ -18,6 +19,7 @@ MODULES = {
     "krag_eval.analysis.label_audit": "krag_eval_labels",
     "krag_eval.analysis.misses": "krag_eval.evaluation.misses",
     "krag_eval.llm": "krag_eval_llm",
+    **{f"krag_eval.metrics.{one}": "krag_eval.metrics.ranking" for one in _RANKING.split()},
     "krag_eval.report.chunkers": "krag_eval_chunkers.compare",
     "krag_eval.report.leaderboard": "krag_eval.analysis.leaderboard",
     "krag_eval.report.plots": "krag_eval_report.plots",
