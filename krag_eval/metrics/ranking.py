@@ -262,7 +262,7 @@ def rbp(judged: Judgments, k: CutOff = None, *, p: float = 0.8) -> FloatArray:
     query, rank = judged.credited_query, judged.credited_rank
     inside = within(query, rank, k)
     total = np.bincount(query[inside], weights=p ** (rank[inside] - 1.0), minlength=len(judged))
-    return judged.where_defined((1 - p) * total)
+    return judged.where_defined(np.multiply(1 - p, total))
 
 
 def err(judged: Judgments, k: CutOff = None, *, max_grade: float = 4.0) -> FloatArray:
