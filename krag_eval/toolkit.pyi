@@ -24,7 +24,6 @@ from ._utils.errors import warn as warn
 from ._utils.errors import with_name as with_name
 from ._utils.errors import worded as worded
 from ._utils.files.io import DASH as DASH
-from ._utils.files.io import check_seal as check_seal
 from ._utils.files.io import is_file as is_file
 from ._utils.files.io import lock as lock
 from ._utils.files.io import no_looser_than as no_looser_than
@@ -33,7 +32,6 @@ from ._utils.files.io import put_in_place as put_in_place
 from ._utils.files.io import read_whole as read_whole
 from ._utils.files.io import refuse_link as refuse_link
 from ._utils.files.io import replacing as replacing
-from ._utils.files.io import seal_files as seal_files
 from ._utils.files.io import standard_streams as standard_streams
 from ._utils.files.io import unreadable as unreadable
 from ._utils.files.io import write_atomically as write_atomically
@@ -73,7 +71,6 @@ from ._utils.plugins import LABELS as LABELS
 from ._utils.plugins import REPORTS as REPORTS
 from ._utils.plugins import load as load
 from ._utils.plugins import offered as offered
-from ._utils.processes import run_in_processes as run_in_processes
 from ._utils.progress import ProgressHook as ProgressHook
 from ._utils.progress import hook_for as hook_for
 from ._utils.progress import reporter as reporter
