@@ -31,7 +31,6 @@ from .datasets import inspect_file as inspect_file
 from .datasets import read_corpus as read_corpus
 from .datasets import read_evalset as read_evalset
 from .datasets import read_run as read_run
-from .datasets import reanchor as reanchor
 from .datasets import stream_pairs as stream_pairs
 from .datasets import validate as validate
 from .datasets import write_evalset as write_evalset

@@ -20,12 +20,12 @@ from ._utils.errors import did_you_mean as did_you_mean
 from ._utils.errors import errors_at as errors_at
 from ._utils.errors import needing as needing
 from ._utils.errors import refuse as refuse
+from ._utils.errors import refuse_raised as refuse_raised
 from ._utils.errors import show as show
 from ._utils.errors import warn as warn
 from ._utils.errors import with_name as with_name
 from ._utils.errors import worded as worded
 from ._utils.files.io import DASH as DASH
-from ._utils.files.io import check_seal as check_seal
 from ._utils.files.io import is_file as is_file
 from ._utils.files.io import is_standard as is_standard
 from ._utils.files.io import lock as lock
@@ -35,7 +35,6 @@ from ._utils.files.io import put_in_place as put_in_place
 from ._utils.files.io import read_whole as read_whole
 from ._utils.files.io import refuse_link as refuse_link
 from ._utils.files.io import replacing as replacing
-from ._utils.files.io import seal_files as seal_files
 from ._utils.files.io import standard_streams as standard_streams
 from ._utils.files.io import unreadable as unreadable
 from ._utils.files.io import write_atomically as write_atomically
@@ -79,7 +78,6 @@ from ._utils.plugins import Pictured as Pictured
 from ._utils.plugins import ShownInNotebooks as ShownInNotebooks
 from ._utils.plugins import load as load
 from ._utils.plugins import offered as offered
-from ._utils.processes import run_in_processes as run_in_processes
 from ._utils.progress import ProgressHook as ProgressHook
 from ._utils.progress import hook_for as hook_for
 from ._utils.progress import reporter as reporter
@@ -155,12 +153,17 @@ from .datasets.formats.source import CONTAINERS as CONTAINERS
 from .datasets.formats.source import Source as Source
 from .datasets.formats.source import stem as stem
 from .datasets.inspection import split_cells as split_cells
+from .datasets.passages import FOUND as FOUND
+from .datasets.passages import MOST_ALTERNATIVES as MOST_ALTERNATIVES
+from .datasets.passages import Chunks as Chunks
+from .datasets.passages import Link as Link
+from .datasets.passages import Passage as Passage
+from .datasets.passages import find_links as find_links
 from .datasets.question import LEVELS as LEVELS
 from .datasets.question import RUN_HEADER as RUN_HEADER
 from .datasets.question import alternatives_in as alternatives_in
+from .datasets.question import check_new as check_new
 from .datasets.question import settings_at as settings_at
-from .datasets.reanchoring import Anchor as Anchor
-from .datasets.reanchoring import ReanchorReport as ReanchorReport
 from .datasets.run import Latency as Latency
 from .datasets.run import as_run as as_run
 from .datasets.run import by_system as by_system
@@ -177,6 +180,7 @@ from .documents.columns import SideName as SideName
 from .documents.columns import is_arrow_table as is_arrow_table
 from .documents.columns import runs as runs
 from .documents.document import DOC_KEY as DOC_KEY
+from .documents.document import SUPERSEDED_BY as SUPERSEDED_BY
 from .documents.document import may_be_need as may_be_need
 from .documents.document import read_leniently as read_leniently
 from .documents.embeddings import check_embeddings as check_embeddings
@@ -185,6 +189,7 @@ from .documents.id_maps import as_id_map as as_id_map
 from .documents.needs import as_need as as_need
 from .documents.needs import grades_of_needs as grades_of_needs
 from .documents.readers import LANGCHAIN as LANGCHAIN
+from .documents.readers import OFFSETS as OFFSETS
 from .documents.readers import OWN_ID as OWN_ID
 from .documents.readers import IdKey as IdKey
 from .documents.readers import as_grade as as_grade
@@ -197,6 +202,7 @@ from .documents.readers import nfc as nfc
 from .documents.readers import read_grade as read_grade
 from .documents.readers import reader_of as reader_of
 from .documents.readers import reader_of_type as reader_of_type
+from .documents.readers import says_place as says_place
 from .documents.readers import split_pair as split_pair
 from .documents.stores import hits_in as hits_in
 from .documents.text import forms_of as forms_of
@@ -205,7 +211,6 @@ from .documents.text import normalize_all as normalize_all
 from .documents.tokenizers import Tokenizer as Tokenizer
 from .documents.tokenizers import WordTokenizer as WordTokenizer
 from .evaluation.causes import CAUSES as CAUSES
-from .evaluation.causes import FOUND as FOUND
 from .evaluation.causes import ranks_of_causes as ranks_of_causes
 from .evaluation.choices import CHOICES_OF as CHOICES_OF
 from .evaluation.detail import Detail as Detail
@@ -276,6 +281,7 @@ from .matching.settings import key_name as key_name
 from .matching.settings import make_settings as make_settings
 from .matching.spans import CorpusTexts as CorpusTexts
 from .matching.spans import read_places as read_places
+from .matching.spans import read_side as read_side
 from .matching.token_pairs import TokenPairs as TokenPairs
 from .matching.tokens import KeptTokens as KeptTokens
 from .matching.tokens import Spans as Spans

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from krag_eval.toolkit import FOUND, Cell, Section, ShortRepr, detail_of, with_documents
+from krag_eval.toolkit import CAUSES, Cell, Section, ShortRepr, detail_of, with_documents
 
 if TYPE_CHECKING:
     from krag_eval import EvalSet, EvaluationResult, Run
@@ -157,7 +157,7 @@ def causes_by_query(system: ReportedSystem) -> list[list[str]]:
     """Return for each query why gold documents were missed, one cause per missed document."""
     causes: list[list[str]] = [[] for _ in range(system.result.n_queries)]
     for query, cause in zip(system.diagnosis.gold_queries.tolist(), system.diagnosis.causes, strict=True):
-        if cause != FOUND:
+        if cause in CAUSES:
             causes[query].append(cause)
     return causes
 

@@ -11,9 +11,11 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+_RANKING = "average_precision err f1 hit_rate iprec precision r_precision rbp recall reciprocal_rank sets"
 MODULES = {
     "krag_eval.analysis.comparison.proven": "krag_eval_report.proven",
     "krag_eval.analysis.comparison.tables": "krag_eval_report.sections.comparison",
+    "krag_eval._utils.processes": "krag_eval_scale.processes",
     "krag_eval.analysis.diagnosis": "krag_eval.evaluation.diagnosis",
     "krag_eval.analysis.estimation": "krag_eval_labels.estimation",
     "krag_eval.analysis.label_audit": "krag_eval_labels",
@@ -27,7 +29,9 @@ MODULES = {
     "krag_eval.evaluation.answers": "krag_eval_answers",
     "krag_eval.evaluation.charts": "krag_eval_report.plots.charts",
     "krag_eval.evaluation.showing": "krag_eval_report.sections.summary",
+    "krag_eval.datasets.reanchoring": "krag_eval_labels.reanchoring",
     "krag_eval.llm": "krag_eval_llm",
+    **{f"krag_eval.metrics.{one}": "krag_eval.metrics.ranking" for one in _RANKING.split()},
     "krag_eval.report.chunkers": "krag_eval_chunkers.compare",
     "krag_eval.report.leaderboard": "krag_eval_report.run_table",
     "krag_eval.report": "krag_eval_report",  # after those within it
@@ -49,7 +53,6 @@ _NAMES = {
     "krag_eval.analysis.rankings": "RankingComparison",
     "krag_eval.datasets.findings": "Finding ValidationReport",
     "krag_eval.datasets.formats.otlp": "TraceSpan",
-    "krag_eval.datasets.reanchoring": "ReanchorReport",
     "krag_eval.datasets.run": "Latency",
     "krag_eval.datasets.sessions": "Stage",
     "krag_eval.datasets.traces": "TraceSession",
@@ -69,8 +72,8 @@ _NAMES = {
     "krag_eval_answers": "ANSWER_METRICS AnswerPairs AnswerResult AnswerRow evaluate_answers",
     "krag_eval_chunkers": "ChunkerComparison Chunking compare_chunkers",
     "krag_eval_labels": (
-        "Agreement DoctorReport Estimate Estimation apply_labels audit_labels estimate label_agreement plan_labels"
-        " write_queue"
+        "Agreement DoctorReport Estimate Estimation ReanchorReport apply_labels audit_labels estimate label_agreement"
+        " plan_labels reanchor write_queue"
     ),
     "krag_eval_live": "Alert LiveCounters LiveScorer RetrievalSink ScoredRetrieval ScoredSession",
     "krag_eval_llm": (

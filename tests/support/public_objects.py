@@ -236,7 +236,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "References": lambda: read_references({"q1": ["at nine", "nine"], "q2": None}),
     "RefusalTest": lambda: RefusalTest(["ask the help desk"]),
     "RankingComparison": lambda: front.compare_rankings([["a", "b"], ["c"]], [["a", "x"], []], k=2),
-    "ReanchorReport": lambda: front.reanchor(QUESTIONS, [{"id": "n", "text": "the red lamp is here"}]),
+    "ReanchorReport": lambda: labels.reanchor(QUESTIONS, [{"id": "n", "text": "the red lamp is here"}]),
     "Report": lambda: krag_eval_report.build_report({"one": evaluated(intervals=0.9), "other": evaluated(OTHER)}),
     "RetrievalSink": krag_eval_live.RetrievalSink,
     "RetrieverScores": lambda: front.evaluate_retrievers(

@@ -860,7 +860,7 @@ EVALUATE = [
         {"corpus": [{"text": NINE}]},
         holds=lambda found: found.recall == 0.5,
     ),
-    Case(lambda: front.reanchor(SET, "corpus.jsonl"), r"`read_corpus\(path\)`", then=READ[2], holds=len),
+    Case(lambda: labels.reanchor(SET, "corpus.jsonl"), r"`read_corpus\(path\)`", then=READ[2], holds=len),
     Case(
         lambda **more: front.read_evalset("renamed.jsonl", **more),
         r"columns=\{.*?\}",

@@ -10,7 +10,6 @@ import numpy as np
 
 from krag_eval.toolkit import (
     CAUSES,
-    FOUND,
     Cell,
     Column,
     Diagnosis,
@@ -30,6 +29,8 @@ from krag_eval.toolkit import (
 from krag_eval_report.cells import column, door, run_alone
 from krag_eval_report.sections.slices import name_of
 
+FOUND = "found"
+"""What `Diagnosis.causes` has for a gold document that was found."""
 CAUSE_MEANINGS = {FOUND: said("found-within-cut-off", "a retrieved document matches it within the cut-off")} | CAUSES
 _CEILINGS = {
     "recall": "as it is",

@@ -9,17 +9,43 @@ from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import Any, Literal, get_args
 
-from krag_eval._utils.checks import one_of
-from krag_eval._utils.errors import Argument, InvalidInputError, refuse
-from krag_eval._utils.formatting import clip
-from krag_eval.datasets.evalset import EvalSet, as_evalset
-from krag_eval.datasets.passages import FOUND, MOST_ALTERNATIVES, Chunks, Link, Passage, find_links
-from krag_eval.datasets.question import DOC_KEY, Question, alternatives_in, check_new
-from krag_eval.documents.columns import Side
-from krag_eval.documents.document import SUPERSEDED_BY, Document, Need, Span, as_document
-from krag_eval.documents.readers import OFFSETS, IdKey, fields_of, id_at, read_grade, says_place
-from krag_eval.documents.text import normalize
-from krag_eval.matching.spans import CorpusTexts, read_places, read_side
+from krag_eval import (
+    Document,
+    EvalSet,
+    InvalidInputError,
+    Need,
+    Question,
+    Span,
+    as_document,
+    as_evalset,
+    normalize,
+)
+from krag_eval.toolkit import (
+    DOC_KEY,
+    FOUND,
+    MOST_ALTERNATIVES,
+    OFFSETS,
+    SUPERSEDED_BY,
+    Argument,
+    Chunks,
+    CorpusTexts,
+    IdKey,
+    Link,
+    Passage,
+    Side,
+    alternatives_in,
+    check_new,
+    clip,
+    fields_of,
+    find_links,
+    id_at,
+    one_of,
+    read_grade,
+    read_places,
+    read_side,
+    refuse,
+    says_place,
+)
 
 # A chunk so many times as long as a passage is more than that passage with some edits.
 _LARGER = 1.25

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from krag_eval import InvalidInputError, write_evalset
-from krag_eval import reanchor as move_gold
-from krag_eval.toolkit import DASH, Anchor, ReanchorReport, format_to_write, in_quotes, number_of, stem
+from krag_eval.toolkit import format_to_write, in_quotes, number_of, stem
 from krag_eval_cli.files import FileOptions, check_free
 from krag_eval_cli.options import Declared
 from krag_eval_cli.output import console, notes, print_first, print_indented, print_table, put_json
+from krag_eval_labels import reanchor as move_gold
+from krag_eval_labels.reanchoring import Anchor, ReanchorReport
 
 _ABOUT: dict[str, str] = {
     "valid": "the chunk of this id still holds it",
@@ -49,7 +50,7 @@ def reanchor(
         with_texts: Also write the texts of the old corpus, so that you no longer need it.
         show: Lost passages to show; 0 shows all.
     """
-    if out is None and str(evalset) == DASH:
+    if out is None and str(evalset) == "-":
         raise InvalidInputError("Standard input has no name to derive one from. Name a file with --out; `-` prints.")
     target = out or evalset.with_name(f"{stem(evalset)}.reanchored.jsonl")
     format_to_write(target, None)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from krag_eval import EvalSet
-from krag_eval.datasets.reanchoring import reanchor
+from krag_eval_labels import reanchor
 
 Row = dict[str, Any]
 BOOKS = {"en": "war_and_peace_en/war-and-peace.txt", "ru": "war_and_peace_ru/war_and_peace.novel.txt"}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import Document, EvalSet, InvalidInputError, Question, evaluate_run
-from krag_eval.datasets.reanchoring import reanchor
+from krag_eval_labels import reanchor
 
 Row = dict[str, Any]
 # Each sentence has words of its own, so that any stretch of it stands nowhere else.
