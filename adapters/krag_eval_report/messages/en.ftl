@@ -500,14 +500,6 @@ n-question = { $n ->
        [one] { $n } question
       *[other] { $n } questions
     }
-n-gold-document = { $n ->
-       [one] { $n } gold document
-      *[other] { $n } gold documents
-    }
-n-missed-gold-document = { $n ->
-       [one] { $n } missed gold document
-      *[other] { $n } missed gold documents
-    }
 n-retrieval = { $n ->
        [one] { $n } retrieval
       *[other] { $n } retrievals

@@ -433,8 +433,6 @@ keep = 유지
 
 n-query = 질문 { $n }개
 n-question = 질문 { $n }개
-n-gold-document = 정답 문서 { $n }개
-n-missed-gold-document = 놓친 정답 문서 { $n }개
 n-retrieval = 검색 { $n }건
 n-search = 검색 { $n }건
 n-cluster = 클러스터 { $n }개

@@ -433,8 +433,6 @@ keep = 保留
 
 n-query = { $n } 个问题
 n-question = { $n } 个问题
-n-gold-document = { $n } 个标准答案文档
-n-missed-gold-document = { $n } 个漏掉的标准答案文档
 n-retrieval = { $n } 次检索
 n-search = { $n } 次搜索
 n-cluster = { $n } 个聚类
