@@ -19,9 +19,10 @@ from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.checks import check_count, check_kind, check_number, check_path, one_of
 from krag_eval._utils.errors import InvalidInputError, did_you_mean, errors_at, refuse, show, with_name
 from krag_eval._utils.files.io import read_whole
-from krag_eval._utils.formatting import aligned, as_code, format_value, number_of, one_line
+from krag_eval._utils.formatting import aligned, format_value, number_of, one_line
 from krag_eval._utils.limits import limit, shown, to_allow
 from krag_eval._utils.objects import Printed, ShortRepr, cached_property
+from krag_eval._utils.plugins import REPORTS, load
 from krag_eval._utils.serialization import plain_fields
 from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
 from krag_eval.datasets.argument_order import gold_first
@@ -398,23 +399,8 @@ class GateReport(Printed):
 
     def to_markdown(self) -> str:
         """Return a Markdown summary for a comment on a pull request."""
-        against = f", compared with {as_code(self.baseline)}" if self.baseline else ""
-        first = next((leak for check in self.checks if check.status is Status.FAIL for leak in check.leaks), None)
-        lines = [
-            f"### Retrieval gate: {str(self.status).upper()}" + (f", leaked: {as_code(first)}" if first else ""),
-            "",
-            f"{as_code(self.run)} on {self.n_queries} questions{against}.",
-            "",
-            "| | requirement | slice | found |",
-            "|---|---|---|---|",
-        ]
-        marks = {Status.PASS: "✅ pass", Status.FAIL: "❌ fail", Status.INCONCLUSIVE: "❔ inconclusive"}
-        for check in self.sorted_checks():
-            where = "all" if check.where is None else as_code(check.where)
-            found = "<br>".join([check.found, *map(as_code, check.leaks)])
-            lines.append(f"| {marks[check.status]} | {as_code(check.requirement)} | {where} | {found} |")
-        signature = as_code(self.signature).replace("\\|", "|")  # no cell of a table
-        return "\n".join([*lines, "", f"<sub>{signature}</sub>", ""])
+        text: str = load(REPORTS, "summary")(self)
+        return text
 
 
 FIGURES = ("error_rate", "missing_rate", "latency_p50", "latency_p95", "latency_p99", "no_answer_empty_share")

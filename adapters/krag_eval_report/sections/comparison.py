@@ -50,7 +50,13 @@ def comparison_board(comparison: Comparison) -> Section:
     columns = (SYSTEM, Column("metric", "metric", is_number=False), *_COLUMNS[1:], verdict)
     bases = {row.key: row for row in reversed(comparison.rows)}
     rows = [
-        (text_cell(comparison.baseline), text_cell(row.key), _row(row)[1], *[EMPTY] * 4, text_cell("baseline", "quiet"))
+        (
+            text_cell(comparison.baseline),
+            text_cell(row.key),
+            cells_of(row)[1],
+            *[EMPTY] * 4,
+            text_cell("baseline", "quiet"),
+        )
         for row in reversed(bases.values())
     ]
     rows += [_short_row(row, row.key) for row in comparison.rows]
@@ -72,7 +78,7 @@ def comparison_board(comparison: Comparison) -> Section:
 
 def _short_row(row: ComparisonRow, name: str) -> tuple[Cell, ...]:
     verdict = text_cell(_IN_A_WORD[row.outcome], TONES[row.outcome]) if row.n else Cell(None, UNDEFINED, "quiet")
-    return text_cell(row.system), text_cell(name), *_row(row)[2:-1], verdict
+    return text_cell(row.system), text_cell(name), *cells_of(row)[2:-1], verdict
 
 
 def _pairs(comparison: Comparison, key: str, number: int) -> Iterator[Table]:
@@ -99,7 +105,7 @@ def _pairs(comparison: Comparison, key: str, number: int) -> Iterator[Table]:
     pairs = [
         (
             text_cell(f"{row.system} - {row.baseline}"),
-            *_row(row)[1:-1],
+            *cells_of(row)[1:-1],
             Cell(row.effect_size, UNDEFINED if row.effect_size is None else f"{row.effect_size:+.2f}"),
         )
         for row in rows
@@ -149,10 +155,11 @@ def _table(comparison: Comparison, system: str, number: int) -> Table:
     columns = (METRIC, *_COLUMNS, column("verdict", "verdict", is_number=False))
     title = said("against", "{system} against {baseline}", system=system, baseline=comparison.baseline)
     note = sentences(_notes(comparison, system, rows))
-    return Table(f"comparison-{number}", title, columns, tuple(map(_row, rows)), note)
+    return Table(f"comparison-{number}", title, columns, tuple(map(cells_of, rows)), note)
 
 
-def _row(row: ComparisonRow) -> tuple[Cell, ...]:
+def cells_of(row: ComparisonRow) -> tuple[Cell, ...]:
+    """Return a row: key, both means, difference, interval, p, queries won, tied and lost, and the verdict."""
     interval = said("interval", "{low} to {high}", low=format_difference(row.low), high=format_difference(row.high))
     return (
         text_cell(row.key),

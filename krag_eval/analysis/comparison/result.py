@@ -11,7 +11,7 @@ from krag_eval._utils.objects import Printed
 from krag_eval._utils.plugins import REPORTS, Pictured, ShownInNotebooks, load
 from krag_eval._utils.serialization import Tabular, data_frame
 from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome, Transition
-from krag_eval.analysis.comparison.text import describe, how_tested, markdown
+from krag_eval.analysis.comparison.text import describe, how_tested
 
 __all__ = ["Comparison", "ComparisonRow", "Outcome", "Transition"]  # results that were pickled before name them so
 
@@ -81,7 +81,8 @@ class Comparison(Printed, Pictured, ShownInNotebooks, Tabular, Compared):
         Of many rows and questions it has the first and says how many more there are, and of the slices the five worst,
         so that it fits into a comment of GitHub, which may have 65,536 characters.
         """
-        return "\n".join([*markdown(self), ""])
+        text: str = load(REPORTS, "summary")(self)
+        return text
 
     def report(
         self,

@@ -1,15 +1,13 @@
-"""A comparison as text and Markdown: tables, verdicts, where it lost and what became of the misses."""
+"""A comparison as text: tables, verdicts, where it lost and what became of the misses."""
 
 from __future__ import annotations
 
-import html
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from krag_eval._utils.formatting import (
     UNDEFINED,
     aligned,
-    as_code,
     display_width,
     format_difference,
     format_mean,
@@ -19,7 +17,7 @@ from krag_eval._utils.formatting import (
     shorten,
 )
 from krag_eval._utils.said import Said, said
-from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome, decided
+from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome
 from krag_eval.evaluation.causes import FOUND
 from krag_eval.statistics.bootstrap import unseen_share
 
@@ -178,9 +176,8 @@ def describe_worst(worst: ComparisonRow | None) -> Said:
     )
 
 
-def _label(row: ComparisonRow, *, with_field: bool = False) -> str:
-    value = said("no-value", "(none)") if row.value is None else one_line(row.value)
-    return f"{row.field} = {value}" if with_field else value
+def _label(row: ComparisonRow) -> str:
+    return said("no-value", "(none)") if row.value is None else one_line(row.value)
 
 
 def describe_transitions(comparison: Compared, system: str) -> Iterator[Said]:
@@ -195,104 +192,6 @@ def describe_transitions(comparison: Compared, system: str) -> Iterator[Said]:
         why = said("transitions-why", " ({causes})", causes=causes) if causes else ""
         words = f"gold documents {title}{{within}}: {{n}}{{why}}"
         yield said(name, words, within=within, n=sum(t.count for t in parts), why=why)
-
-
-_MOST_ROWS, _MOST_SLICES, _MOST_QUESTIONS = 40, 5, 10
-_MARKS = {Outcome.WORSE: "❌ ", Outcome.BETTER: "✅ ", Outcome.SAME: "", Outcome.UNRESOLVED: "❔ "}
-
-
-def _code(text: str) -> str:
-    return as_code(shorten(one_line(text), WIDTH))
-
-
-def headline(comparison: Compared, name: Callable[[str], str] = _code) -> str:
-    """Return what the comparison comes to, in one sentence: what is worse, what is better, or what cannot be said.
-
-    Args:
-        comparison: The comparison.
-        name: How the name of a system is written; as code of Markdown by default.
-    """
-    rows = comparison.pairs or comparison.rows
-    parts = []
-    for outcome in (Outcome.WORSE, Outcome.BETTER):
-        named = decided(rows, outcome)
-        by_pair: dict[tuple[str, str], list[str]] = {}
-        for row in named[:_MOST_QUESTIONS]:
-            by_pair.setdefault((row.system, row.baseline), []).append(row.key)
-        parts += [
-            f"{name(system)} is {outcome} than {name(baseline)} in {', '.join(keys)}"
-            for (system, baseline), keys in by_pair.items()
-        ]
-        if len(named) > _MOST_QUESTIONS:
-            parts.append(f"{len(named) - _MOST_QUESTIONS} more are {outcome}")
-    if parts:
-        return "; ".join(parts)
-    if all(row.n and not row.wins and not row.losses for row in rows):
-        return f"no query differs in {', '.join(dict.fromkeys(row.key for row in rows))}"
-    if all(row.outcome is Outcome.SAME for row in rows):
-        return f"no difference larger than {comparison.margin:g}"
-    return f"cannot be resolved with {number_of(comparison.n_queries, 'question')}"
-
-
-def markdown(comparison: Compared) -> Iterator[str]:
-    """Yield the lines of a summary in Markdown; see `Comparison.to_markdown`."""
-    rows = comparison.pairs or comparison.rows
-    yield f"### Retrieval: {headline(comparison)}"
-    intervals = f"{100 * comparison.confidence:.6g} % intervals.{of_clusters(comparison)}"
-    yield from ("", f"{number_of(comparison.n_queries, 'question')}, {intervals}", "")
-    pairs = {(row.baseline, row.system) for row in rows}
-    names = {pair: "" if len(pairs) == 1 else f"{_code(pair[1])} against {_code(pair[0])}: " for pair in pairs}
-    yield from _markdown_rows(rows[:_MOST_ROWS], [names[row.baseline, row.system] + row.key for row in rows])
-    if len(rows) > _MOST_ROWS:
-        yield from ("", f"{len(rows) - _MOST_ROWS} more rows are not shown.")
-    for name, n in comparison.errors.items():
-        if n:
-            yield from ("", f"⚠️ {_code(name)}: {number_of(n, 'retrieval')} failed, counted as nothing retrieved.")
-    slices = comparison.losing_slices()[:_MOST_SLICES]
-    if slices:
-        labels = [f"{_code(_label(row, with_field=True))}, {number_of(row.n, 'question')}: {row.key}" for row in slices]
-        title = "**Slices that are surely worse**, each at one metric"
-        yield from ("", title, "", *_markdown_rows(slices, labels))
-    for system in () if comparison.pairs else comparison.systems[:3]:
-        yield from _markdown_questions(comparison, system)
-    signature = _code(comparison.signature).replace("\\|", "|")  # no cell of a table
-    yield from ("", f"<sub>{signature}</sub>")
-
-
-def _markdown_rows(rows: Sequence[ComparisonRow], labels: Sequence[str]) -> Iterator[str]:
-    yield "| | before | after | difference | interval | p adj | won/lost | |"
-    yield "|---|---|---|---|---|---|---|---|"
-    for label, row in zip(labels, rows, strict=False):
-        *cells, _ = _cells(row)
-        yield f"| {' | '.join([label, *cells])} | {row.wins}/{row.losses} | {_MARKS[row.outcome]}{row.verdict} |"
-
-
-def _markdown_questions(comparison: Compared, system: str) -> Iterator[str]:
-    """Yield the questions whose value of the first key changed most, losses first."""
-    key = comparison.keys[0]
-    less = -1 if comparison[system, key].lower_is_better else 1
-    details = [comparison.results[name].detail for name in (comparison.baseline, system)]
-    columns = [detail.values[key].tolist() for detail in details if detail is not None]
-    changes = [
-        (less * (after - before), place, before, after)
-        for place, (before, after) in enumerate(zip(*columns, strict=True))
-        if abs(after - before) > 0  # not where one is undefined, which is NaN
-    ]
-    if not changes:
-        return
-    changes.sort(key=lambda change: (-abs(change[0]), change[0], change[1]))
-    shown = sorted(changes[:_MOST_QUESTIONS])
-    # Markdown is not read within a summary, HTML is.
-    named = "" if len(comparison.systems) == 1 else f" of {html.escape(shorten(one_line(system), WIDTH))}"
-    yield from ("", f"<details><summary>{number_of(len(changes), 'question')}{named} changed in {key}</summary>", "")
-    yield from ("| question | before | after |", "|---|---|---|")
-    for _, place, before, after in shown:
-        query = comparison.results[system].query_result(place)
-        names = [name for name in (query.id, query.query) if name is not None] or [f"query {place}"]
-        yield f"| {' '.join(map(_code, names))} | {format_mean(before)} | {format_mean(after)} |"
-    if len(changes) > len(shown):
-        yield f"| and {len(changes) - len(shown)} more | | |"
-    yield from ("", "</details>")
 
 
 def _wrap(text: str, indent: str = "") -> list[str]:

@@ -14,9 +14,9 @@ import pytest
 from krag_eval import EvalSet, Run, RunRow, read_run, write_evalset, write_run
 from krag_eval._utils.formatting import display_width, shorten
 from krag_eval.analysis.comparison import compare
-from krag_eval.analysis.comparison.text import headline
 from krag_eval_cli import main
 from krag_eval_cli.output import _Console
+from krag_eval_report.summaries import headline
 
 SCRIPT = Path(sys.executable).with_name("krag-eval")
 SET = EvalSet(
