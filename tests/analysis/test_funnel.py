@@ -10,8 +10,6 @@ import pytest
 
 from krag_eval import EvalSet, InvalidInputError, Run, RunRow, evaluate_run, funnel
 from krag_eval.datasets.sessions import Stage
-from krag_eval_report import build_report
-from krag_eval_report.sections import sections_of
 from tests.support.marks import nothing_may_match
 from tests.support.stage_graphs import Case, expected_fate, needs_of, random_case
 
@@ -261,17 +259,3 @@ def test_the_latest_stage_is_that_of_the_row_though_other_rows_have_another_orde
     one, other = stages("filter", "cut"), stages("cut", "filter")
     found = funnel(questions, run_of({"query_id": "q0", "stages": one}, {"query_id": "q1", "stages": other}))
     assert list(found.fates) == ["lost_in:cut", "lost_in:filter"]
-
-
-def test_a_report_has_the_funnel_of_each_run_with_stages() -> None:
-    questions = [{"id": "q", "question": "?", "gold_chunk_ids": ["a", "b"], "type": "x"}]
-    staged = run_of({"query_id": "q", "stages": STAGES})
-    plain = run_of({"query_id": "q", "retrieved": ids("a")}, name="plain")
-    report = build_report(questions, {"staged": staged, "plain": plain}, k=[1, 3], by="type")
-    (found,) = report.funnels
-    assert (found.name, found.k, found.counts) == ("staged", "3", {"lost_in:fusion": 1, "lost_in:rerank": 1})
-    assert "stages" in [section.key for section in sections_of(report)]
-    session = run_of({"query_id": "q", "searches": [{"stages": STAGES}, {"retrieved": ids("b")}]}, name="agent")
-    (found,) = build_report(questions, {"agent": session}, k=3).funnels
-    assert found.counts == {"lost_in:rerank": 1, "kept": 1}
-    assert build_report(questions, {"plain": plain}, k=3).funnels == ()

@@ -28,7 +28,6 @@ from krag_eval import (
     write_evalset,
     write_run,
 )
-from krag_eval_verify import verify
 
 ROWS = [
     {
@@ -186,8 +185,3 @@ def test_validation_accepts_a_document_in_two_needs(tmp_path: Path) -> None:
     assert not validate(tmp_path / "s.jsonl").findings
     report = validate(tmp_path / "s.jsonl", corpus=[{"id": "a"}, {"id": "b"}])
     assert [finding.gold_id for finding in report.findings] == ["c"]
-
-
-def test_trec_eval_is_not_asked_about_needs() -> None:
-    pytest.importorskip("pytrec_eval")
-    assert "has needs with several alternatives" in refused(lambda: verify(SET, RUN, k=2))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -188,12 +186,6 @@ def test_systems_are_compared_and_gated_on_needs() -> None:
     policy = Policy.from_dict({"gate": {"require": ["recall@2 >= 0.9", "mrr@1 >= 0.9"]}})
     assert check_gate(evalset, runs["good"], policy).exit_code == 0
     assert check_gate(evalset, runs["bad"], policy).exit_code == 1
-
-
-def test_the_report_names_alternatives_in_the_signature(tmp_path: Path) -> None:
-    result = evaluate([EITHER, [{"id": "c"}]], [FOUND, [{"id": "c"}]], k=2, match_method="id")
-    path = result.report(tmp_path / "r.json")
-    assert "needs:any_of" in json.dumps(json.loads(path.read_text()))
 
 
 def test_a_metric_of_ones_own_sees_needs() -> None:

@@ -22,10 +22,8 @@ from krag_eval import (
     evaluate_ids,
     evaluate_retriever,
     evaluate_run,
-    intervals_of,
     read_policy,
 )
-from krag_eval_report import leaderboard
 from tests.support.marks import nothing_may_match
 
 GOLD, RETRIEVED = [["a", "b"], ["c"]], [["x", "a"], ["c", "y", "z"]]
@@ -159,9 +157,5 @@ def test_what_reads_a_result_takes_the_same_names() -> None:
     found, missed = evaluate_ids(gold, gold, k=[1, 5]), evaluate_ids(gold, [["a"], ["c", "b"]], k=[1, 5])
     assert missed.worst(1, "nDCG@1").key == "ndcg@1"
     assert missed.worst(1, "NDCG").key == "ndcg@5"
-    board = leaderboard({"bm25": missed, "dense": found}, ["R@1"], sort_by="Recall@1", intervals=True)
-    assert (board.keys, list(board.results)) == (("recall@1",), ["dense", "bm25"])
-    row, interval = board.to_dicts()[0], intervals_of(found)["recall@1"]
-    assert (row["recall@1 low"], row["recall@1 high"]) == interval
     comparison = compare({"bm25": missed, "dense": found}, keys=["Recall@1"])
     assert comparison["dense", "R@1"] is comparison["recall@1"] is comparison["Recall@1"]

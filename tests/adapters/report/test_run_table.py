@@ -166,3 +166,12 @@ def test_other_cut_offs_are_no_other_settings() -> None:
 def test_what_cannot_be_shown_is_refused(given: Any, settings: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         leaderboard(results() if given is None else given, **settings)
+
+
+def test_columns_are_named_as_other_tools_name_them() -> None:
+    gold = [["a"], ["b"]]
+    found, missed = evaluate_ids(gold, gold, k=[1, 5]), evaluate_ids(gold, [["a"], ["c", "b"]], k=[1, 5])
+    board = leaderboard({"bm25": missed, "dense": found}, ["R@1"], sort_by="Recall@1", intervals=True)
+    assert (board.keys, list(board.results)) == (("recall@1",), ["dense", "bm25"])
+    row, interval = board.to_dicts()[0], intervals_of(found)["recall@1"]
+    assert (row["recall@1 low"], row["recall@1 high"]) == interval

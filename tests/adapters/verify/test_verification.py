@@ -186,3 +186,15 @@ def test_a_package_that_is_broken_inside_is_not_called_missing(monkeypatch: pyte
     with pytest.raises(ModuleNotFoundError, match="inner") as error:
         verify(EvalSet([{"id": "q", "gold": [{"id": "a"}]}]), run("s", {"q": ["a"]}))
     assert not isinstance(error.value, MissingDependencyError)
+
+
+def test_trec_eval_is_not_asked_about_needs() -> None:
+    evalset = EvalSet([{"id": "q", "gold": [{"any_of": [{"id": "a"}, {"id": "b"}]}]}])
+    with pytest.raises(InvalidInputError, match="has needs with several alternatives"):
+        verify(evalset, run("bm25", {"q": ["a"]}), k=2)
+
+
+def test_a_run_is_no_path() -> None:
+    anything: Any = "run.jsonl"
+    with pytest.raises(InvalidInputError, match=r"`run` must be a Run, got 'run\.jsonl'\."):
+        verify([{"id": "q", "gold": [{"id": "a"}]}], anything)
