@@ -18,11 +18,10 @@ from krag_eval.toolkit import (
     LIVE_CUT_OFFS,
     FromTools,
     LiveCounters,
-    TraceSession,
-    TraceSpan,
     check_tools,
     gold_first,
 )
+from krag_eval_formats import TraceSession, TraceSpan
 
 FRAMEWORK = "opentelemetry"
 # What spans say of their trace, which a sink may send with the scores.
@@ -58,8 +57,8 @@ class RetrievalSpanProcessor(BatchSpanProcessor):
     gold is scored by the gold of the question of its trace.
 
     Each trace is a session. It is scored when the span that began it in this process has ended, on a thread of the
-    processor's own, by the same reading as `krag_eval.read_traces`. Nothing that happens there reaches the application:
-    what cannot be scored is counted in `problems`.
+    processor's own, by the same reading as `krag_eval_formats.read_traces`. Nothing that happens there reaches the
+    application: what cannot be scored is counted in `problems`.
 
     Args:
         gold: An `EvalSet`, which is matched by id by default, or a mapping from a query's id or text to its gold
@@ -217,7 +216,7 @@ def send_traces(gold: object, run: Run, *, sinks: object, **options: Any) -> Liv
 
     Args:
         gold: The `EvalSet` with the questions.
-        run: What `krag_eval.read_traces` returned.
+        run: What `krag_eval_formats.read_traces` returned.
         sinks: One or several receivers of scores, such as `PhoenixSink`.
         **options: Further arguments of `krag_eval.LiveScorer`.
 

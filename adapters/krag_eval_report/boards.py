@@ -21,7 +21,6 @@ from krag_eval import (
     Run,
     compare,
     evaluate_run,
-    inspect_file,
     leaderboard,
     read_evalset,
     read_run,
@@ -29,6 +28,7 @@ from krag_eval import (
 from krag_eval.toolkit import (
     CONTAINERS,
     DOC_KEY,
+    FORMATS,
     Argument,
     Comparison,
     IdKey,
@@ -39,6 +39,7 @@ from krag_eval.toolkit import (
     decisive_keys,
     did_you_mean,
     is_lower_better,
+    load,
     number_of,
     one_line,
     said,
@@ -268,7 +269,8 @@ class _Folder:
 
 
 def _kind_of(path: Path) -> str:
-    return inspect_file(path).kind
+    kind: str = load(FORMATS, "inspect")(path).kind
+    return kind
 
 
 _NEITHER = {"log": "It is a log without gold documents.", "answers": "It has answers, and nothing that was retrieved."}

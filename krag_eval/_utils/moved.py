@@ -16,6 +16,17 @@ MODULES = {
     "krag_eval.analysis.estimation": "krag_eval_labels.estimation",
     "krag_eval.analysis.label_audit": "krag_eval_labels",
     "krag_eval.analysis.misses": "krag_eval.evaluation.misses",
+    "krag_eval.datasets.field_roles": "krag_eval_formats.field_roles",
+    "krag_eval.datasets.formats.huggingface": "krag_eval.datasets.rows",
+    **{
+        f"krag_eval.datasets.formats.{name}": f"krag_eval_formats.{name}"
+        for name in (
+            *("autorag", "beir", "conversations", "judged_rows", "llama_index", "msmarco", "otlp", "qrels_json"),
+            *("ragas", "squad", "topics", "trec", "workbook", "yaml_rows"),
+        )
+    },
+    "krag_eval.datasets.inspection": "krag_eval_formats.inspection",
+    "krag_eval.datasets.traces": "krag_eval_formats.traces",
     "krag_eval.llm": "krag_eval_llm",
     "krag_eval.report.chunkers": "krag_eval_chunkers.compare",
     "krag_eval.report.leaderboard": "krag_eval.analysis.leaderboard",
@@ -35,11 +46,9 @@ _NAMES = {
     "krag_eval.analysis.rankings": "RankingComparison",
     "krag_eval.analysis.verification": "Verification",
     "krag_eval.datasets.findings": "Finding ValidationReport",
-    "krag_eval.datasets.formats.otlp": "TraceSpan",
     "krag_eval.datasets.reanchoring": "ReanchorReport",
     "krag_eval.datasets.run": "Latency",
     "krag_eval.datasets.sessions": "Stage",
-    "krag_eval.datasets.traces": "TraceSession",
     "krag_eval.documents.tokenizers": "Tokenizer",
     "krag_eval.evaluation.answers.metrics": "ANSWER_METRICS",
     "krag_eval.evaluation.answers.pairs": "AnswerPairs",
@@ -61,6 +70,7 @@ _NAMES = {
     "krag_eval.retrievers.live.retrievals": "LiveCounters",
     "krag_eval.retrievers.live.sinks": "ScoredRetrieval ScoredSession",
     "krag_eval_chunkers": "ChunkerComparison Chunking compare_chunkers",
+    "krag_eval_formats": "TraceSession TraceSpan inspect_file read_traces",
     "krag_eval_labels": (
         "Agreement DoctorReport Estimate Estimation apply_labels audit_labels estimate label_agreement plan_labels"
         " write_queue"

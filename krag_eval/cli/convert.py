@@ -10,13 +10,13 @@ from krag_eval import InvalidInputError
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.files.io import no_looser_than
 from krag_eval._utils.formatting import number_of
+from krag_eval._utils.plugins import FORMATS, load
 from krag_eval.cli.files import FileOptions, check_free
 from krag_eval.cli.output import console
 from krag_eval.datasets import read_evalset, read_run, write_evalset, write_run
 from krag_eval.datasets.formats.layout import kinds_of
-from krag_eval.datasets.formats.registry import FORMATS, check_format, detect, format_to_write, kinds_in
+from krag_eval.datasets.formats.registry import detect, format_to_write, kinds_in, named_format
 from krag_eval.datasets.formats.source import Source
-from krag_eval.datasets.inspection import inspect_file
 
 _KINDS = ("evalset", "run")
 
@@ -73,12 +73,12 @@ def _look_at(
     path: Path, name: str | None, columns: Mapping[str, str], table: Mapping[str, Any]
 ) -> tuple[str, Sequence[str]]:
     """Return the format of a file, and whether it holds an evaluation set, a run or both, if that can be detected."""
-    source = Source(path, None if name is None else FORMATS[check_format(name)].container, **table)
+    source = Source(path, None if name is None else named_format(name).container, **table)
     if columns and source.container is not None:
         held = zip(_KINDS, kinds_of((), columns), strict=True)
         return name or source.container, tuple(kind for kind, is_held in held if is_held)
     read, kinds = detect(source) if name is None else (name, kinds_in(source, name))
-    found = inspect_file(path, **table).kind if not kinds and source.sample else ""
+    found = load(FORMATS, "inspect")(path, **table).kind if not kinds and source.sample else ""
     return read, {"run": ("run",), "log": ("run",), "both": _KINDS}.get(found, kinds)
 
 

@@ -11,6 +11,7 @@ from krag_eval import EvaluationResult, InvalidInputError, evaluate_run
 from krag_eval._utils.checks import check_count, one_of
 from krag_eval._utils.files.io import write_atomically
 from krag_eval._utils.formatting import escape_controls, format_value, number_of
+from krag_eval._utils.plugins import FORMATS, load
 from krag_eval.cli.files import RunFileOptions, read_runs
 from krag_eval.cli.options import CutOffs, RunScoringOptions, parse_cut_offs, parse_names
 from krag_eval.cli.output import (
@@ -82,9 +83,7 @@ def evaluate(
         raise InvalidInputError("`--traces` and RUN are both given. Score them one after the other.")
     try:
         if traces:
-            from krag_eval import read_traces
-
-            run = read_traces(traces, evalset=questions, repeated=repeated, max_bad_rows=max_bad_rows)
+            run = load(FORMATS, "traces")(traces, evalset=questions, repeated=repeated, max_bad_rows=max_bad_rows)
             read, questions = {run.name: run}, _asked(questions, run)
         else:
             read = read_runs(runs or [evalset], questions, files, id_key=scoring.id_key, max_bad_rows=max_bad_rows)

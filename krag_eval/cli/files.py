@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,11 @@ from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import did_you_mean, refuse
 from krag_eval._utils.files.io import DASH, standard_streams
 from krag_eval._utils.objects import cached_property
+from krag_eval._utils.plugins import FORMATS, load
 from krag_eval._utils.progress import ProgressHook, reporter
 from krag_eval.datasets import EvalSet, Run, read_corpus, read_evalset, read_run
 from krag_eval.datasets.formats.layout import FIELDS_OF, has_column
-from krag_eval.datasets.formats.registry import check_format, detect
+from krag_eval.datasets.formats.registry import detect, named_format
 from krag_eval.datasets.formats.source import CELLS, Source
 from krag_eval.datasets.run import FLATTENED
 from krag_eval.documents.document import Document
@@ -54,9 +57,9 @@ class FileOptions:
             return questions
         if Source(path).container not in CELLS:
             return questions
-        from krag_eval.datasets.inspection import split_cells  # slow to import
-
-        return split_cells(questions, path, lambda: (one for run in runs for one in self._peeked(run)))
+        others = partial(itertools.chain.from_iterable, map(self._peeked, runs))
+        split: EvalSet = load(FORMATS, "split_cells")(questions, path, others)
+        return split
 
     def _peeked(self, path: Path) -> Iterator[object]:
         """Yield a run or a corpus for its ids alone; what is wrong with it is said when it is read."""
@@ -143,7 +146,7 @@ class FileOptions:
     def _format_of(self, path: Path) -> str | None:
         if self.from_format is None or str(path) == DASH:
             return self.from_format
-        check_format(self.from_format)
+        named_format(self.from_format)
         try:
             detect(Source(path))
         except InvalidInputError:
@@ -214,12 +217,10 @@ def has_results(path: Path, files: FileOptions) -> bool:
     """
     if str(path) == DASH:
         return False
-    from krag_eval.datasets.inspection import inspect_file  # slow to import
-
-    found = inspect_file(path, **files.chosen(path))
+    found = load(FORMATS, "inspect")(path, **files.chosen(path))
     if found.kind == "log":
         raise InvalidInputError(f"{path}: {found.note[:1].lower()}{found.note[1:]}")
-    return found.kind == "both"
+    return bool(found.kind == "both")
 
 
 def _names(path: Path) -> list[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from krag_eval._utils.plugins import FORMATS, load
 from krag_eval.cli.files import FileOptions
 from krag_eval.cli.output import console, notes, put_json
-from krag_eval.datasets.inspection import inspect_file
 
 
 def inspect(
@@ -25,7 +25,7 @@ def inspect(
         save: Write the reading into FILE.reading.json, from which every command takes it. With --columns, --rows and
             --separator, write these.
     """
-    found = inspect_file(file, other, **files.chosen(file))
+    found = load(FORMATS, "inspect")(file, other, **files.chosen(file))
     if not put_json(json_out, found.to_dict):
         console().print(str(found), soft_wrap=True, markup=False, highlight=False)
     if save:

@@ -53,15 +53,15 @@ VALUES: Mapping[str, str | tuple[str, ...]] = {
     "metrics": "krag_eval.metrics:ALL_METRICS",
     "usual_metrics": "krag_eval.metrics:METRICS",
     "missing": ("refuse", "empty"),
-    "repeated": "krag_eval.datasets.traces:REPEATED",
+    "repeated": ("error", "first", "last"),
     "to": "krag_eval.datasets.reanchoring:TARGETS",
     **dict.fromkeys(
         ("rouge_measure", "containment", "span_measure", "precision_denominator", "gain", "unjudged"),
         "krag_eval.matching.settings:CHOICES",
     ),
     "id_map": "krag_eval.documents.id_maps:ID_MAPS",
-    "from_format": "krag_eval.datasets.formats.registry:FORMATS",
-    "to_format": "krag_eval.datasets.formats.registry:WRITTEN_FORMATS",
+    "from_format": "krag_eval.datasets.formats.registry:formats",
+    "to_format": "krag_eval.datasets.formats.registry:written_formats",
     "format": ("html", "md", "json", "csv"),
     "names": ("plain", "safe"),
     "flatten": "krag_eval.datasets.run:FLATTENED",
@@ -75,6 +75,7 @@ def values_of(name: str) -> list[str]:
         return list(where)
     module, _, attribute = where.partition(":")
     found = getattr(importlib.import_module(module), attribute)
+    found = found() if callable(found) else found
     found = found[name] if attribute == "CHOICES" else found
     return [*found, "all"] if name == "metrics" else list(found)
 

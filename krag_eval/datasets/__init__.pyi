@@ -5,10 +5,6 @@ from .evalset import EvalSet as EvalSet
 from .evalset import as_evalset as as_evalset
 from .findings import Finding as Finding
 from .findings import ValidationReport as ValidationReport
-from .formats.huggingface import evalset_from_rows as evalset_from_rows
-from .formats.huggingface import evalset_to_rows as evalset_to_rows
-from .inspection import Inspection as Inspection
-from .inspection import inspect_file as inspect_file
 from .question import DOC_KEY as DOC_KEY
 from .question import LEVELS as LEVELS
 from .question import Question as Question
@@ -18,6 +14,8 @@ from .reading import write_evalset as write_evalset
 from .reading import write_run as write_run
 from .reanchoring import ReanchorReport as ReanchorReport
 from .reanchoring import reanchor as reanchor
+from .rows import evalset_from_rows as evalset_from_rows
+from .rows import evalset_to_rows as evalset_to_rows
 from .run import Latency as Latency
 from .run import Run as Run
 from .run import RunRow as RunRow

@@ -17,7 +17,7 @@ from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError, describe_type, did_you_mean, show
 from krag_eval._utils.files.io import is_file, unreadable
-from krag_eval.datasets.formats import conversations, llama_index, squad
+from krag_eval.datasets.beside import beside
 from krag_eval.datasets.formats.source import Source
 from krag_eval.datasets.question import check_new
 from krag_eval.documents.document import DOC_KEY, Document, as_document
@@ -101,15 +101,6 @@ def read_passage(row: Mapping[str, Any], *, prepend_title: bool = False) -> Docu
     return Document(id=None if id_key is None else as_id(row[id_key]), text=text, metadata=metadata)
 
 
-def passage_row(document: Document, doc_id: str) -> dict[str, Any]:
-    """Return a document as a row of a BEIR corpus."""
-    metadata = dict(document.metadata)
-    kept = metadata.get("title")
-    title = metadata.pop("title") if isinstance(kept, str) and kept else ""
-    row: dict[str, Any] = {"_id": doc_id, "title": title, "text": document.text or ""}
-    return row | ({"metadata": metadata} if metadata else {})
-
-
 def _check_new(seen: set[str], place: str, document: Document) -> Document:
     check_new(document.id, seen, f"{place}: the document id")
     if document.id is not None:
@@ -118,22 +109,9 @@ def _check_new(seen: set[str], place: str, document: Document) -> Document:
 
 
 def _documents(source: Source, prepend_title: bool) -> Iterator[tuple[str, Document]]:
-    if source.container == "json":
-        if llama_index.kinds_in(source):
-            yield from llama_index.passages(source)
-            return
-        if squad.kinds_in(source):
-            yield from squad.passages(source)
-            return
-    if source.container in ("json", "jsonl") and conversations.has_sessions(source):
-        yield from conversations.passages(source)
-        return
-    if source.container == "tsv" and len(source.columns) == 2 and source.columns[0].isdecimal():  # MS MARCO: no header
-        for number, line in enumerate(source.lines(), 1):
-            doc_id, _, text = line.decode(errors="replace").rstrip("\r\n").partition("\t")
-            yield f"{source.path}:{number}", Document(id=doc_id, text=text)
-        return
-    yield from source.each(partial(read_passage, prepend_title=prepend_title))
+    are_passages = source.named or not (source.names.isdisjoint(ID_KEYS) or source.names.isdisjoint(TEXT_KEYS))
+    others = None if are_passages else beside("passages")(source)
+    yield from source.each(partial(read_passage, prepend_title=prepend_title)) if others is None else others
 
 
 def _source(path: str | os.PathLike[str], **settings: Any) -> Source:

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import Argument, InvalidInputError, Parts, errors_at, refuse, show
 from krag_eval._utils.objects import ShortRepr
+from krag_eval.datasets.beside import suggestion
 from krag_eval.documents.access import Allowed
 from krag_eval.documents.document import (
     DOC_KEY as DOC_KEY,
@@ -264,8 +265,6 @@ def of_other_names(
     >>> print(*of_other_names({"query": "When?"}, "question"), sep="")
      The columns are: query. Name those that are meant: columns={'question': 'query'}.
     """
-    from krag_eval.datasets.field_roles import suggestion  # only a mistake needs it
-
     hint = suggestion("evalset", row, field, columns)
     return (" ", *hint) if hint else ()
 

@@ -14,9 +14,9 @@ from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import StrPath, read_head
 from krag_eval._utils.files.strict_json import parse_jsonl
 from krag_eval._utils.formatting import in_quotes, number_of
+from krag_eval.datasets.beside import beside
 from krag_eval.datasets.corpus_checks import check_corpus
 from krag_eval.datasets.evalset import as_evalset
-from krag_eval.datasets.field_roles import meanings
 from krag_eval.datasets.findings import KINDS, Entry, Finding, ValidationReport, find
 from krag_eval.datasets.formats import native, parquet
 from krag_eval.datasets.formats.registry import open_source
@@ -151,7 +151,7 @@ def _what_gold_is(entries: Sequence[Entry], named: Mapping[str, str]) -> Iterato
     texts = [document.text for document in alternatives_in(golds) if document.text is not None]
     example = f"the id {first.id!r:.80}" if first.text is None else in_quotes(first.text)
     columns = " and ".join(f"`{column}`" for column in dict.fromkeys(fields.values()))
-    is_answer = any("answer" in (kinds := meanings(one)) and not kinds & {"document"} for one in fields.values())
+    is_answer = any("answer" in kinds and "document" not in kinds for kinds in map(beside("meanings"), fields.values()))
     are_sentences = len(texts) == len(golds) == len(entries) and all(_SENTENCE.fullmatch(text) for text in texts)
     said = f"The gold is in {columns}: {number_of(len(golds), 'document')}, such as {example}."
     if is_answer and texts:

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import Document, EvalSet, InvalidInputError, KragEvalWarning, Question, read_evalset
-from krag_eval.datasets.formats.huggingface import evalset_from_rows, evalset_to_rows
 from krag_eval.datasets.formats.writing import made_id
+from krag_eval.datasets.rows import evalset_from_rows, evalset_to_rows
 
 TEXT = "보림 마을의 녹차는 사월 중순에 처음으로 수확한다."
 

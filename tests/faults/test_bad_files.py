@@ -18,7 +18,7 @@ import pytest
 from krag_eval import EvalSet, InvalidInputError, read_corpus, read_evalset, read_run, write_evalset
 from krag_eval._utils.formatting import escape_controls
 from krag_eval.analysis.gate import read_policy
-from krag_eval.datasets.formats.topics import read_queries
+from krag_eval_formats.topics import read_queries
 from tests.support.command_line import Runner
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -575,9 +575,9 @@ SPAN = '{"traceId":"t","spanId":"sN","parentSpanId":"s","name":"r","attributes":
 
 
 def traces(path: Path) -> object:
-    import krag_eval
+    import krag_eval_formats
 
-    return repr(krag_eval.read_traces(path))[:100]
+    return repr(krag_eval_formats.read_traces(path))[:100]
 
 
 add(

@@ -22,10 +22,8 @@ from krag_eval import RunProgress
 from krag_eval._utils.errors import Argument
 from krag_eval.analysis.funnel import Funnel
 from krag_eval.analysis.gate import GateReport
-from krag_eval.datasets.formats.otlp import TraceSpan
 from krag_eval.datasets.run import Latency
 from krag_eval.datasets.sessions import Stage
-from krag_eval.datasets.traces import TraceSession
 from krag_eval.documents.tokenizers import StemmingTokenizer
 from krag_eval.evaluation.answers.pairs import AnswerPairs
 from krag_eval.evaluation.groups import GroupedResults
@@ -35,6 +33,8 @@ from krag_eval.metrics.judgments import Judgments
 from krag_eval.retrievers.live.alerts import Alert
 from krag_eval.retrievers.live.sinks import ScoredRetrieval, ScoredSession
 from krag_eval.retrievers.recording import RetrieverChangedError
+from krag_eval_formats.otlp import TraceSpan
+from krag_eval_formats.traces import TraceSession
 from krag_eval_langfuse.client import LangfuseDeliveryError
 from krag_eval_langfuse.outbox import _DamagedError
 from krag_eval_llm.bench.answering import AnswerError

@@ -25,6 +25,7 @@ import pytest
 
 import krag_eval
 import krag_eval_chunkers
+import krag_eval_formats
 import krag_eval_labels
 import krag_eval_llm
 import krag_eval_monitor
@@ -998,7 +999,9 @@ def write_one_plot(**more: Any) -> Any:
 
 def two_traces(**more: Any) -> Any:
     spans = [trace_cases.retriever(n, None, "a", query="When?", trace=f"{n:032x}") for n in (1, 2)]
-    return front.read_traces(trace_cases.write(Path("two-traces.jsonl"), trace_cases.request(*spans)), **more)
+    return krag_eval_formats.read_traces(
+        trace_cases.write(Path("two-traces.jsonl"), trace_cases.request(*spans)), **more
+    )
 
 
 def scored(*paths: str, **more: Any) -> Any:
@@ -1641,7 +1644,7 @@ READINGS = [
         {"k": 5},
     ),
     Case(
-        lambda: str(front.inspect_file("unclear.jsonl")),
+        lambda: str(krag_eval_formats.inspect_file("unclear.jsonl")),
         "with `columns`",
         then=lambda text: front.read_evalset("unclear.jsonl", columns={"question": "alpha", "gold_chunk_ids": "beta"}),
         holds=len,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from krag_eval._utils.files.strict_json import parse_json
@@ -26,6 +26,15 @@ _MARKS = ("page_content", "pageContent", "id_", "node_id", "sparse_embedding")
 _MOST_VALUES, _DEEPEST = 2_000, 8
 _KEYS = (("id", "id"), ("text", "text"), ("text", "page_content"))
 _HAYSTACK = ("id", "content", "blob", "score", "embedding", "sparse_embedding")
+
+# Where a question is in the JSON of an input, in this order.
+_QUESTION_KEYS = (
+    *("input", "question", "query", "query_str", "query_bundle", "str_or_query_bundle"),
+    *("messages", "content", "parts", "text", "prompt", "q", "user_msg", "search_query"),
+)
+_PEOPLE = ("user", "human", "text", None)
+FromTools = Mapping[str, Callable[[Any], object]]
+"""By the name of a tool, what finds the documents in what it returned."""
 
 
 def translated(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -132,3 +141,39 @@ def keys_of(rows: Iterable[Mapping[str, Any]]) -> set[tuple[str, object]]:
     """Return what documents are known by: their ids, and their texts."""
     named = [(name, row.get(key)) for row in rows for name, key in _KEYS]
     return {(name, value) for name, value in named if isinstance(value, (str, int))}
+
+
+def question_in(value: object) -> str | None:
+    """Return the question in the input of an application: a text, or the last message of a person in a chat."""
+    while not isinstance(value, str):
+        if isinstance(value, list):
+            people = [one for one in value if not isinstance(one, Mapping) or _role_of(one) in _PEOPLE]
+            value = people[-1] if people else None
+        elif isinstance(value, Mapping):
+            value = _named_in(value)
+        else:
+            return None
+    return value
+
+
+def _named_in(given: Mapping[str, Any]) -> object:
+    """Return the value with the name of a question, or the only text; of a function's call the first text, too."""
+    if given.keys() == {"args", "kwargs"} and isinstance(given["kwargs"], Mapping):
+        texts = [one for one in given["args"] or () if isinstance(one, str)]
+        return texts[0] if texts else _text_named_in(given["kwargs"])
+    found = _text_named_in(given)
+    if found is None:  # the input of a pipeline: what each of its parts is given
+        parts = (_text_named_in(one) for one in given.values() if isinstance(one, Mapping))
+        asked = {one for one in parts if isinstance(one, str)}
+        found = next(iter(asked)) if len(asked) == 1 else None
+    return found
+
+
+def _text_named_in(given: Mapping[str, Any]) -> object:
+    named = next((given[name] for name in _QUESTION_KEYS if name in given), None)
+    texts = [one for one in given.values() if isinstance(one, str)]
+    return texts[0] if named is None and len(texts) == 1 else named
+
+
+def _role_of(message: Mapping[str, Any]) -> object:
+    return message.get("role", message.get("type"))

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError, refuse
-from krag_eval.datasets.formats.dialects import as_json, unwrapped
-from krag_eval.datasets.traces import FromTools
+from krag_eval.datasets.formats.dialects import FromTools, as_json, unwrapped
 
 
 def check_tools(given: FromTools | None) -> FromTools:
