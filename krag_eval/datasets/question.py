@@ -260,11 +260,7 @@ def without_gold(row: Mapping[str, Any], columns: Mapping[str, str] | None = Non
 def of_other_names(
     row: Mapping[str, Any], field: str | None = None, *, columns: Mapping[str, str] | None = None
 ) -> Parts:
-    """Return sentences for a row in which a field may have another name; none for a row without fields.
-
-    >>> print(*of_other_names({"query": "When?"}, "question"), sep="")
-     The columns are: query. Name those that are meant: columns={'question': 'query'}.
-    """
+    """Return sentences for a row in which a field may have another name; none for a row without fields."""
     hint = suggestion("evalset", row, field, columns)
     return (" ", *hint) if hint else ()
 

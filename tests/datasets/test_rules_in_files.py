@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 from krag_eval import (
     EvalSet,
     InvalidInputError,
-    KragEvalWarning,
     Question,
     read_evalset,
     reanchor,
@@ -52,25 +50,6 @@ def test_columns_of_a_table_say_it_in_cells(tmp_path: Path) -> None:
     assert (first.asker, second.must_not, second.allowed, second.asker) == ("ann", (), {}, None)
     assert third.is_negative
     assert validate(tmp_path / "set.csv").counts == {}
-
-
-@pytest.mark.parametrize("ending", ["json", "yaml"])
-def test_a_file_has_the_rules_of_the_set_beside_its_questions(ending: str, tmp_path: Path) -> None:
-    given = {
-        "askers": {"ann": {"tenant": ["a"]}, "root": {}},
-        "supersedes": {"p3": ["p2"], "p2": "p1"},
-        "questions": [
-            {"id": 1, "question": "q", "gold_chunk_ids": ["p3"], "asker": "ann"},
-            {"id": 2, "question": "r", "gold_chunk_ids": ["p1"], "asker": "root"},
-        ],
-    }
-    (tmp_path / f"set.{ending}").write_text(json.dumps(given), encoding="utf-8")  # JSON is YAML
-    first, second = read_evalset(tmp_path / f"set.{ending}")
-    assert [(one.id, one.metadata["reason"]) for one in first.forbidden()] == [
-        ("p2", "superseded by p3"),
-        ("p1", "superseded by p3"),
-    ]
-    assert (first.allowed, second.allowed, second.must_not) == ({"tenant": ["a"]}, {}, ())
 
 
 CHUNKS = [
@@ -128,11 +107,6 @@ def test_rules_of_a_set_that_cannot_be_meant_are_refused(given: dict[str, Any], 
 def test_a_question_refuses_rules_that_contradict_it(given: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError):
         Question(**{"id": "q1", "gold_chunk_ids": ["a"], **given})
-
-
-def test_a_format_without_a_place_for_rules_says_that_they_are_lost(tmp_path: Path) -> None:
-    with pytest.warns(KragEvalWarning, match="`allowed`: 1, `asker`: 1, .*`must_not`: 2"):
-        write_evalset(EvalSet(ROWS), tmp_path / "set.qrels", format="trec")
 
 
 def test_rules_stay_where_gold_is_linked_anew() -> None:

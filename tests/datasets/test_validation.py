@@ -169,13 +169,6 @@ def test_kinds_can_be_left_out() -> None:
         validate(rows, ignore=["duplicates"])
 
 
-def test_an_empty_file_and_one_that_is_not_there(tmp_path: Path) -> None:
-    (tmp_path / "set.jsonl").write_text("\n")
-    assert kinds(validate(tmp_path / "set.jsonl")) == [("unreadable", ())]
-    with pytest.raises(InvalidInputError, match=r"absent\.jsonl: cannot be read"):
-        validate(tmp_path / "absent.jsonl")
-
-
 def test_the_report_is_json_with_every_severity_counted() -> None:
     corpus = [{"id": f"n{number}", "text": text} for number, text in enumerate(("Call us.", OTHER, TEXT))]
     report = validate([row("a", gold=[], type="negative"), row("b", "?!", {"id": "x", "text": TEXT})], corpus)

@@ -25,6 +25,7 @@ MATRIX = re.findall(r"\S+", (re.findall(r"^MATRIX := (.+)$", MAKEFILE, re.MULTIL
 # By their import names; the first of each is what the extra of the adapter installs.
 FRAMEWORKS = {
     "krag_eval_chunkers": set(),
+    "krag_eval_formats": set(),
     "krag_eval_labels": set(),
     "krag_eval_langchain": {"langchain_core", "langsmith"},
     "krag_eval_langfuse": {"langfuse", "opentelemetry"},

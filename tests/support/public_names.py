@@ -7,6 +7,7 @@ from typing import Any
 
 import krag_eval
 import krag_eval_chunkers
+import krag_eval_formats
 import krag_eval_labels
 import krag_eval_llm
 import krag_eval_monitor
@@ -22,6 +23,7 @@ PACKAGES = (
     krag_eval_scale,
     krag_eval_report,
     krag_eval_chunkers,
+    krag_eval_formats,
 )
 PUBLIC: dict[str, Any] = {name: getattr(package, name) for package in PACKAGES for name in dir(package)}
 # Records that are only returned, and the like, are public in their rooms.

@@ -222,7 +222,7 @@ def _is_plain(source: Source, kind: Kind) -> bool:
     """Return whether the rows of a file have ids, and what is wanted, under the names that we give them."""
     has_gold, has_rankings = kinds_of(source.names)
     has_main = has_gold if kind == "evalset" else has_rankings or not OF_RUNS.isdisjoint(source.names)
-    return has_main and not source.names.isdisjoint({"id", "query_id"})
+    return has_main and not source.names.isdisjoint({"id", "query_id", RUN_HEADER})
 
 
 def named_format(name: str) -> Format:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.adapters.formats.test_formats import FULL, RUN
 
 from krag_eval import EvalSet, InvalidInputError, Run, RunRow, read_evalset, read_run, write_evalset, write_run
 from krag_eval.datasets.formats.registry import formats
-from tests.datasets.test_formats import FULL, RUN
 
 ONE = EvalSet([{"id": "q", "question": "?", "gold": [{"id": "a", "text": "b"}]}])
 
