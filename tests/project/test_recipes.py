@@ -352,7 +352,9 @@ def test_it_is_everywhere(command: Runner):
     with pytest.raises(InvalidInputError, match="Known formats: .*shine"):
         read_evalset("set", format="unknown")
 """,
-        ("tests/adapters/formats/test_formats_refusals.py::test_the_page_about_files_names_every_format_and_every_ending",),
+        (
+            "tests/adapters/formats/test_formats_refusals.py::test_the_page_about_files_names_every_format_and_every_ending",
+        ),
     ),
     "an answer metric": Recipe(
         "Add an answer metric",

@@ -10,10 +10,10 @@ import warnings
 from pathlib import Path
 
 import pytest
-from tests.adapters.formats.test_formats import FULL, RUN
 
 from krag_eval import EvalSet, InvalidInputError, read_evalset, read_run, write_evalset, write_run
 from krag_eval.datasets.formats.registry import formats
+from tests.adapters.formats.test_formats import FULL, RUN
 
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
 DEEP = b"[" * 20_000 + b"]" * 20_000

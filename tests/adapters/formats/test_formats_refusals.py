@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.adapters.formats.test_formats import FULL, RUN
 
 from krag_eval import EvalSet, InvalidInputError, Run, RunRow, read_evalset, read_run, write_evalset, write_run
 from krag_eval.datasets.formats.registry import formats
+from tests.adapters.formats.test_formats import FULL, RUN
 
 ONE = EvalSet([{"id": "q", "question": "?", "gold": [{"id": "a", "text": "b"}]}])
 
@@ -208,12 +208,12 @@ for work in (lambda: read_evalset({str(tmp_path / "x.parquet")!r}), lambda: writ
         print(error)
 """)
     command = [sys.executable, str(tmp_path / "blocked.py")]
-    out = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]).stdout
+    out = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3]).stdout
     assert out.count('pip install "krag-eval[arrow]"') == 2
 
 
 def test_the_page_about_files_names_every_format_and_every_ending() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "formats.md").read_text(encoding="utf-8")
     rows = [line for line in page.partition("## Limits")[0].splitlines() if line.startswith("| `")]
     named = {name: row for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[1])}
     assert list(named) == list(formats())
