@@ -28,18 +28,17 @@ from krag_eval import (
 from krag_eval.toolkit import (
     CONTAINERS,
     DOC_KEY,
-    FORMATS,
     Argument,
     Comparison,
     IdKey,
     Latency,
     ScoringSettings,
+    beside,
     check_names,
     clip,
     decisive_keys,
     did_you_mean,
     is_lower_better,
-    load,
     number_of,
     one_line,
     said,
@@ -269,7 +268,7 @@ class _Folder:
 
 
 def _kind_of(path: Path) -> str:
-    kind: str = load(FORMATS, "inspect")(path).kind
+    kind: str = beside("inspect")(path).kind
     return kind
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 COMMANDS = "krag_eval.commands"
 FORMATS = "krag_eval.formats"
 LABELS = "krag_eval.labels"
-MONITORS = "krag_eval.monitors"
 REPORTS = "krag_eval.reports"
 
 

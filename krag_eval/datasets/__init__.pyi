@@ -12,8 +12,6 @@ from .reading import read_evalset as read_evalset
 from .reading import read_run as read_run
 from .reading import write_evalset as write_evalset
 from .reading import write_run as write_run
-from .reanchoring import ReanchorReport as ReanchorReport
-from .reanchoring import reanchor as reanchor
 from .rows import evalset_from_rows as evalset_from_rows
 from .rows import evalset_to_rows as evalset_to_rows
 from .run import Latency as Latency

@@ -12,7 +12,6 @@ from krag_eval import (
     InvalidInputError,
     Question,
     read_evalset,
-    reanchor,
     validate,
     write_evalset,
 )
@@ -107,18 +106,6 @@ def test_rules_of_a_set_that_cannot_be_meant_are_refused(given: dict[str, Any], 
 def test_a_question_refuses_rules_that_contradict_it(given: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError):
         Question(**{"id": "q1", "gold_chunk_ids": ["a"], **given})
-
-
-def test_rules_stay_where_gold_is_linked_anew() -> None:
-    row = ROWS[0] | {"gold": [{"id": "old", "text": "We open at nine every day."}], "gold_chunk_ids": []}
-    moved = reanchor(EvalSet([row]), [{"id": "new", "text": "We open at nine every day."}]).evalset
-    assert [document.id for document in moved[0].gold] == ["new"]
-    assert (moved[0].must_not, moved[0].allowed, moved[0].asker) == (
-        EvalSet([row])[0].must_not,
-        row["allowed"],
-        "ann",
-    )
-    assert {"must_not", "allowed", "asker"} <= {*moved.to_pandas()}
 
 
 @pytest.mark.parametrize(
