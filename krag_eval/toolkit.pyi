@@ -21,6 +21,7 @@ from ._utils.errors import did_you_mean as did_you_mean
 from ._utils.errors import errors_at as errors_at
 from ._utils.errors import needing as needing
 from ._utils.errors import refuse as refuse
+from ._utils.errors import refuse_raised as refuse_raised
 from ._utils.errors import show as show
 from ._utils.errors import warn as warn
 from ._utils.errors import with_name as with_name
@@ -28,7 +29,6 @@ from ._utils.errors import worded as worded
 from ._utils.files.encodings import decode as decode
 from ._utils.files.io import DASH as DASH
 from ._utils.files.io import StrPath as StrPath
-from ._utils.files.io import check_seal as check_seal
 from ._utils.files.io import is_file as is_file
 from ._utils.files.io import is_folder as is_folder
 from ._utils.files.io import lines_of as lines_of
@@ -39,7 +39,6 @@ from ._utils.files.io import put_in_place as put_in_place
 from ._utils.files.io import read_whole as read_whole
 from ._utils.files.io import refuse_link as refuse_link
 from ._utils.files.io import replacing as replacing
-from ._utils.files.io import seal_files as seal_files
 from ._utils.files.io import standard_streams as standard_streams
 from ._utils.files.io import unreadable as unreadable
 from ._utils.files.io import write_atomically as write_atomically
@@ -81,7 +80,6 @@ from ._utils.plugins import LABELS as LABELS
 from ._utils.plugins import REPORTS as REPORTS
 from ._utils.plugins import load as load
 from ._utils.plugins import offered as offered
-from ._utils.processes import run_in_processes as run_in_processes
 from ._utils.progress import ProgressHook as ProgressHook
 from ._utils.progress import hook_for as hook_for
 from ._utils.progress import reporter as reporter

@@ -11,7 +11,9 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+_RANKING = "average_precision err f1 hit_rate iprec precision r_precision rbp recall reciprocal_rank sets"
 MODULES = {
+    "krag_eval._utils.processes": "krag_eval_scale.processes",
     "krag_eval.analysis.diagnosis": "krag_eval.evaluation.diagnosis",
     "krag_eval.analysis.estimation": "krag_eval_labels.estimation",
     "krag_eval.analysis.label_audit": "krag_eval_labels",
@@ -32,6 +34,7 @@ MODULES = {
     "krag_eval.evaluation.answers": "krag_eval_answers",
     "krag_eval.datasets.reanchoring": "krag_eval_labels.reanchoring",
     "krag_eval.llm": "krag_eval_llm",
+    **{f"krag_eval.metrics.{one}": "krag_eval.metrics.ranking" for one in _RANKING.split()},
     "krag_eval.report.chunkers": "krag_eval_chunkers.compare",
     "krag_eval.report.leaderboard": "krag_eval.analysis.leaderboard",
     "krag_eval.report.plots": "krag_eval_report.plots",

@@ -65,7 +65,7 @@ class Recipe(NamedTuple):
 METRIC = '''
 """Shine: a metric."""
 
-from krag_eval.metrics.recall import recall
+from krag_eval.metrics.ranking import recall
 
 
 def shine(judged, k=None):
@@ -144,7 +144,7 @@ def metric(line: str, pages: tuple[str, ...], *, named: str) -> Recipe:
         ),
         OF_METRIC.format(named=named, in_help=not named),
         (
-            f"{FRONT}test_each_metric_of_the_table_lives_in_a_file_named_after_its_function",
+            f"{FRONT}test_each_metric_of_the_table_lives_in_the_file_of_its_subject",
             f"{FRONT}test_the_docstring_of_a_metric_says_range_edge_cases_and_source",
             f"{FRONT}test_a_page_names_all_that_its_table_has",
             f"{SITE}test_the_reference_has_every_metric_once",

@@ -16,8 +16,8 @@ from multiprocessing.reduction import ForkingPickler
 from pickle import PicklingError
 from typing import Any, TypeVar
 
-from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.threads import start_thread
+from krag_eval import InvalidInputError
+from krag_eval.toolkit import as_cause, threads
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -176,7 +176,7 @@ def _follow(parent: Connection) -> None:
             parent.recv_bytes()
         os._exit(1)
 
-    start_thread(wait_for_end, "krag-eval-parent")
+    threads.start_thread(wait_for_end, "krag-eval-parent")
 
 
 def _submit_all(
@@ -245,8 +245,6 @@ def _check_sendable(work: object, asked: str) -> None:
     try:
         ForkingPickler.dumps(work)
     except (AttributeError, PicklingError, TypeError) as error:
-        from krag_eval._utils.redaction import as_cause  # only an error needs it
-
         raise InvalidInputError(
             f"`{asked}` sends the settings to other processes, and one of them cannot be pickled ({error}). Define "
             f"functions with `def` at the top level of a module, or use {asked.partition('=')[0]}=1."

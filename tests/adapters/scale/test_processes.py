@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError
-from krag_eval._utils.processes import _Worker, run_in_processes
+from krag_eval_scale.processes import _Worker, run_in_processes
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="need /proc, which this system lacks")
 
@@ -178,7 +178,7 @@ def test_ctrl_c_that_another_thread_receives_waits_until_the_new_process_has_wha
 INTERRUPTED = """
 import sys
 from multiprocessing.context import SpawnProcess
-from krag_eval._utils.processes import run_in_processes
+from krag_eval_scale.processes import run_in_processes
 
 begin, started = SpawnProcess.start, []
 
