@@ -136,8 +136,6 @@ from .datasets.cells import split_ids as split_ids
 from .datasets.cells import split_number as split_number
 from .datasets.corpus import ID_KEYS as ID_KEYS
 from .datasets.corpus import TEXT_KEYS as TEXT_KEYS
-from .datasets.corpus import cut as cut
-from .datasets.corpus import parameters_of as parameters_of
 from .datasets.corpus import read_passage as read_passage
 from .datasets.findings import Finding as Finding
 from .datasets.findings import ValidationReport as ValidationReport
@@ -234,8 +232,10 @@ from .documents.stores import hits_in as hits_in
 from .documents.text import forms_of as forms_of
 from .documents.text import nfkc as nfkc
 from .documents.text import normalize_all as normalize_all
+from .documents.tokenizers import PIECES as PIECES
 from .documents.tokenizers import Tokenizer as Tokenizer
 from .documents.tokenizers import WordTokenizer as WordTokenizer
+from .documents.tokenizers import tokenize_all as tokenize_all
 from .evaluation.causes import CAUSES as CAUSES
 from .evaluation.causes import ranks_of_causes as ranks_of_causes
 from .evaluation.charts import new_figure as new_figure

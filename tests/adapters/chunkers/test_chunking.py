@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import TOKENIZERS, InvalidInputError
-from krag_eval.datasets.corpus import cut, parameters_of
+from krag_eval_chunkers.cutting import cut, parameters_of
 
 TEXT = "One two three.\n\nFour five.\nSix seven eight nine."
 
