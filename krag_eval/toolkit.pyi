@@ -140,15 +140,6 @@ from .datasets.corpus import read_passage as read_passage
 from .datasets.findings import Finding as Finding
 from .datasets.findings import ValidationReport as ValidationReport
 from .datasets.formats import tables as tables
-from .datasets.formats.dialects import FromTools as FromTools
-from .datasets.formats.dialects import as_json as as_json
-from .datasets.formats.dialects import documents_in as documents_in
-from .datasets.formats.dialects import keys_of as keys_of
-from .datasets.formats.dialects import may_hold_documents as may_hold_documents
-from .datasets.formats.dialects import question_in as question_in
-from .datasets.formats.dialects import sure_row as sure_row
-from .datasets.formats.dialects import translated as translated
-from .datasets.formats.dialects import unwrapped as unwrapped
 from .datasets.formats.layout import FIELDS_OF as FIELDS_OF
 from .datasets.formats.layout import SQUAD_COLUMNS as SQUAD_COLUMNS
 from .datasets.formats.layout import has_column as has_column

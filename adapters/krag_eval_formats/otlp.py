@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import describe_type, may_hold_documents, show, translated
+from krag_eval.toolkit import describe_type, show
+from krag_eval_formats.dialects import may_hold_documents, translated
 
 QUERY_ID = "krag_query_id"
 INPUTS = ("input.value", "gen_ai.input.messages")

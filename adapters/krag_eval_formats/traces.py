@@ -18,25 +18,20 @@ from typing import Any
 from krag_eval import Document, EvalSet, InvalidInputError, Question, Run, RunRow, Search, as_evalset
 from krag_eval.toolkit import (
     Argument,
-    FromTools,
     Source,
     Stage,
     StrPath,
     as_id,
     check_path,
-    documents_in,
     gold_first,
-    keys_of,
     number_of,
     one_of,
     parse_json,
-    question_in,
     read_leniently,
     stem,
-    sure_row,
-    unwrapped,
     warn,
 )
+from krag_eval_formats.dialects import FromTools, documents_in, keys_of, question_in, sure_row, unwrapped
 from krag_eval_formats.otlp import INPUTS, QUERY_ID, TraceSpan, spans_at
 
 REPEATED = ("error", "first", "last")

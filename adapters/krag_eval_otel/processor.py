@@ -14,8 +14,9 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from opentelemetry.trace import StatusCode, format_span_id, format_trace_id
 
 from krag_eval import EvaluationResult, InvalidInputError, Run, RunRow
-from krag_eval.toolkit import LIVE_CUT_OFFS, FromTools, gold_first
+from krag_eval.toolkit import LIVE_CUT_OFFS, gold_first
 from krag_eval_formats import TraceSession, TraceSpan
+from krag_eval_formats.dialects import FromTools
 from krag_eval_live import LiveCounters, LiveScorer
 from krag_eval_live.tools import check_tools
 

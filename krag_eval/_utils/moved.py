@@ -12,6 +12,10 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 _RANKING = "average_precision err f1 hit_rate iprec precision r_precision rbp recall reciprocal_rank sets"
+_FORMATS = (
+    "autorag beir conversations dialects judged_rows llama_index msmarco otlp qrels_json ragas squad topics trec workbook"
+    " yaml_rows"
+)
 MODULES = {
     "krag_eval._utils.processes": "krag_eval_scale.processes",
     "krag_eval.analysis.diagnosis": "krag_eval.evaluation.diagnosis",
@@ -20,13 +24,7 @@ MODULES = {
     "krag_eval.analysis.misses": "krag_eval.evaluation.misses",
     "krag_eval.datasets.field_roles": "krag_eval_formats.field_roles",
     "krag_eval.datasets.formats.huggingface": "krag_eval.datasets.rows",
-    **{
-        f"krag_eval.datasets.formats.{name}": f"krag_eval_formats.{name}"
-        for name in (
-            *("autorag", "beir", "conversations", "judged_rows", "llama_index", "msmarco", "otlp", "qrels_json"),
-            *("ragas", "squad", "topics", "trec", "workbook", "yaml_rows"),
-        )
-    },
+    **{f"krag_eval.datasets.formats.{name}": f"krag_eval_formats.{name}" for name in _FORMATS.split()},
     "krag_eval.datasets.inspection": "krag_eval_formats.inspection",
     "krag_eval.datasets.traces": "krag_eval_formats.traces",
     "krag_eval._utils.signals": "krag_eval_cli.signals",

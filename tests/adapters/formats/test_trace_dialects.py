@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import EvalSet
-from krag_eval.datasets.formats.dialects import documents_in, question_in, unwrapped
 from krag_eval_formats import read_traces
+from krag_eval_formats.dialects import documents_in, question_in, unwrapped
 from tests.support.trace_cases import request, root, span, write
 
 SET = EvalSet([{"id": "Q1", "question": "When?", "gold_chunk_ids": ["a"]}])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from krag_eval._utils.files.strict_json import parse_json
+from krag_eval.toolkit import parse_json
 
 # What each framework calls them: Langfuse, Haystack, GenAI conventions, Vercel's AI SDK, Google ADK.
 _NAMES = {
