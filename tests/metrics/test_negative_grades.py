@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ from krag_eval import (
     read_evalset,
     read_run,
     validate,
-    write_evalset,
 )
 from krag_eval_scale import ColumnarScorer
 
@@ -98,27 +96,11 @@ FORMS: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_grades_below_0_mean_the_same_in_every_form(form: str, tmp_path: Path) -> None:
-    found = FORMS[form](tmp_path)
-    assert {key: found[key] for key in EXPECTED} == pytest.approx(EXPECTED, abs=1e-12)
-
-
 def test_condensed_rankings_have_none_of_them_as_in_trec_eval() -> None:
     evaluator = pytrec_eval.RelevanceEvaluator(QRELS, {"map", "recip_rank"}, judged_docs_only_flag=True)
     theirs = evaluator.evaluate(RUN)["q"]
     ours = evaluate_ids(QRELS, RUN, None, metrics=["map", "mrr"], unjudged="remove")
     assert ours.to_dict() == pytest.approx({"map": theirs["map"], "mrr": theirs["recip_rank"]}, abs=1e-12)
-
-
-@pytest.mark.parametrize("ending", ["qrels", "jsonl", "scores.json"])
-def test_files_keep_them(ending: str, tmp_path: Path) -> None:
-    questions = EvalSet([{"id": "q", "question": "?", "gold": ROWS}])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", KragEvalWarning)  # a TREC file has no texts of questions
-        write_evalset(questions, tmp_path / f"set.{ending}")
-    (question,) = read_evalset(tmp_path / f"set.{ending}")
-    assert {document.id: document.grade for document in question.gold} == QRELS["q"]
 
 
 def test_they_are_no_gold() -> None:
