@@ -33,7 +33,6 @@ from .datasets import read_corpus as read_corpus
 from .datasets import read_evalset as read_evalset
 from .datasets import read_run as read_run
 from .datasets import stream_pairs as stream_pairs
-from .datasets import validate as validate
 from .datasets import write_evalset as write_evalset
 from .datasets import write_run as write_run
 from .datasets.fusion import fuse as fuse

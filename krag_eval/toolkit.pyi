@@ -36,6 +36,7 @@ from ._utils.files.io import lock as lock
 from ._utils.files.io import no_looser_than as no_looser_than
 from ._utils.files.io import open_file as open_file
 from ._utils.files.io import put_in_place as put_in_place
+from ._utils.files.io import read_head as read_head
 from ._utils.files.io import read_whole as read_whole
 from ._utils.files.io import refuse_link as refuse_link
 from ._utils.files.io import replacing as replacing
@@ -46,6 +47,7 @@ from ._utils.files.limited_parquet import LimitedParquetFile as LimitedParquetFi
 from ._utils.files.rejects import Rejects as Rejects
 from ._utils.files.strict_json import dump_json as dump_json
 from ._utils.files.strict_json import parse_json as parse_json
+from ._utils.files.strict_json import parse_jsonl as parse_jsonl
 from ._utils.files.strict_json import refuse_constant as refuse_constant
 from ._utils.formatting import UNDEFINED as UNDEFINED
 from ._utils.formatting import aligned as aligned
@@ -120,7 +122,6 @@ from .analysis.planning import pilot_deviation as pilot_deviation
 from .analysis.planning import pilot_differences as pilot_differences
 from .analysis.verification import AGREEMENT as AGREEMENT
 from .analysis.verification import Verification as Verification
-from .datasets import findings as findings
 from .datasets.argument_order import gold_first as gold_first
 from .datasets.beside import beside as beside
 from .datasets.bulk import without_collector as without_collector
@@ -137,8 +138,7 @@ from .datasets.cells import split_number as split_number
 from .datasets.corpus import ID_KEYS as ID_KEYS
 from .datasets.corpus import TEXT_KEYS as TEXT_KEYS
 from .datasets.corpus import read_passage as read_passage
-from .datasets.findings import Finding as Finding
-from .datasets.findings import ValidationReport as ValidationReport
+from .datasets.formats import native as native
 from .datasets.formats import tables as tables
 from .datasets.formats.layout import FIELDS_OF as FIELDS_OF
 from .datasets.formats.layout import SQUAD_COLUMNS as SQUAD_COLUMNS
@@ -155,6 +155,7 @@ from .datasets.formats.registry import detect as detect
 from .datasets.formats.registry import format_to_write as format_to_write
 from .datasets.formats.registry import kinds_in as kinds_in
 from .datasets.formats.registry import named_format as named_format
+from .datasets.formats.registry import open_source as open_source
 from .datasets.formats.registry import reading_file as reading_file
 from .datasets.formats.source import CELLS as CELLS
 from .datasets.formats.source import CONTAINERS as CONTAINERS
@@ -170,12 +171,6 @@ from .datasets.formats.writing import Writing as Writing
 from .datasets.formats.writing import fields_from as fields_from
 from .datasets.formats.writing import made_id as made_id
 from .datasets.formats.writing import numbered as numbered
-from .datasets.passages import FOUND as FOUND
-from .datasets.passages import MOST_ALTERNATIVES as MOST_ALTERNATIVES
-from .datasets.passages import Chunks as Chunks
-from .datasets.passages import Link as Link
-from .datasets.passages import Passage as Passage
-from .datasets.passages import find_links as find_links
 from .datasets.question import LEVELS as LEVELS
 from .datasets.question import RUN_HEADER as RUN_HEADER
 from .datasets.question import alternatives_in as alternatives_in
@@ -188,7 +183,6 @@ from .datasets.run import by_system as by_system
 from .datasets.run import system_of as system_of
 from .datasets.sessions import Stage as Stage
 from .datasets.sessions import check_stages as check_stages
-from .datasets.shared_text import size_of as size_of
 from .documents.columns import MISSING as MISSING
 from .documents.columns import Side as Side
 from .documents.columns import SideName as SideName
@@ -281,6 +275,8 @@ from .matching.fronts import DOCUMENT_IDS as DOCUMENT_IDS
 from .matching.fronts import NO_LISTS as NO_LISTS
 from .matching.fronts import NOTHING_RETRIEVED_YET as NOTHING_RETRIEVED_YET
 from .matching.id_batch import with_documents as with_documents
+from .matching.letters import letters_of as letters_of
+from .matching.letters import size_of as size_of
 from .matching.matchability import DocumentCounts as DocumentCounts
 from .matching.matchability import SpellingWatch as SpellingWatch
 from .matching.matchability import unmatchable_of as unmatchable_of

@@ -3,8 +3,6 @@
 from .corpus import read_corpus as read_corpus
 from .evalset import EvalSet as EvalSet
 from .evalset import as_evalset as as_evalset
-from .findings import Finding as Finding
-from .findings import ValidationReport as ValidationReport
 from .question import DOC_KEY as DOC_KEY
 from .question import LEVELS as LEVELS
 from .question import Question as Question
@@ -20,4 +18,3 @@ from .run import RunRow as RunRow
 from .sessions import Search as Search
 from .sessions import Stage as Stage
 from .streaming import stream_pairs as stream_pairs
-from .validation import validate as validate

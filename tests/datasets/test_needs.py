@@ -23,7 +23,6 @@ from krag_eval import (
     evaluate_stream,
     read_evalset,
     stream_pairs,
-    validate,
     verify,
     write_evalset,
     write_run,
@@ -140,14 +139,6 @@ def test_streams_of_files_hold_needs(bare_ids: bool, tmp_path: Path) -> None:
     settings: Any = {"bare_ids": True} if bare_ids else {"match_method": "id"}
     streamed, whole = evaluate_stream(pairs, k=2, **settings), evaluate_run(SET, RUN, k=2)
     assert (streamed.to_dict(), streamed.signature) == (whole.to_dict(), whole.signature)
-
-
-def test_validation_accepts_a_document_in_two_needs(tmp_path: Path) -> None:
-    shared = [{"any_of": [{"id": "a"}, {"id": "b"}]}, {"any_of": [{"id": "b"}, {"id": "c"}]}]
-    write_evalset(EvalSet([{"id": "q", "question": "?", "gold": shared}]), tmp_path / "s.jsonl")
-    assert not validate(tmp_path / "s.jsonl").findings
-    report = validate(tmp_path / "s.jsonl", corpus=[{"id": "a"}, {"id": "b"}])
-    assert [finding.gold_id for finding in report.findings] == ["c"]
 
 
 def test_trec_eval_is_not_asked_about_needs() -> None:

@@ -7,14 +7,7 @@ from typing import Any
 
 import pytest
 
-from krag_eval import (
-    EvalSet,
-    InvalidInputError,
-    Question,
-    read_evalset,
-    validate,
-    write_evalset,
-)
+from krag_eval import EvalSet, InvalidInputError, Question, read_evalset, write_evalset
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -35,20 +28,6 @@ def test_rules_are_read_back_as_they_were_written(ending: str, tmp_path: Path) -
     evalset = EvalSet(ROWS)
     write_evalset(evalset, tmp_path / f"set.{ending}")
     assert read_evalset(tmp_path / f"set.{ending}") == evalset
-
-
-def test_columns_of_a_table_say_it_in_cells(tmp_path: Path) -> None:
-    text = (
-        "id,question,gold_chunk_ids,must_not_ids,allowed_tenant,allowed_level,allowed_if_missing,asker\n"
-        '1,When?,a1,"x1, x2",a|public,<= 2,true,ann\n2,Who?,b1,,,,,\n3,What?,,x9,,,,\n'
-    )
-    (tmp_path / "set.csv").write_text(text, encoding="utf-8")
-    first, second, third = read_evalset(tmp_path / "set.csv")
-    assert [one.id for one in first.forbidden()] == ["x1", "x2"]
-    assert first.allowed == {"tenant": ["a", "public"], "level": "<= 2", "allowed_if_missing": True}
-    assert (first.asker, second.must_not, second.allowed, second.asker) == ("ann", (), {}, None)
-    assert third.is_negative
-    assert validate(tmp_path / "set.csv").counts == {}
 
 
 CHUNKS = [

@@ -4,7 +4,7 @@ Other bad files are tested elsewhere: JSONL line by line in `tests/_utils/test_f
 `tests/adapters/formats/test_formats_bad_input.py` (encodings, Git LFS, flipped bits of Parquet, line ends of any
 editor) and `tests/adapters/formats/test_formats_refusals.py` (endless packed lines, pipes), the command line in
 `tests/adapters/cli/test_bad_input.py`, journals in `tests/retrievers/test_journal_refused.py`, ids that differ only in
-spelling in `tests/datasets/test_validation_corpus.py`, the report's CSV in `tests/report/test_csv.py`.
+spelling in `tests/adapters/labels/test_validation_corpus.py`, the report's CSV in `tests/report/test_csv.py`.
 """
 
 from __future__ import annotations

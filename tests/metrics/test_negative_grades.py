@@ -22,7 +22,6 @@ from krag_eval import (
     evaluate_stream,
     read_evalset,
     read_run,
-    validate,
 )
 from krag_eval_scale import ColumnarScorer
 
@@ -101,16 +100,6 @@ def test_condensed_rankings_have_none_of_them_as_in_trec_eval() -> None:
     theirs = evaluator.evaluate(RUN)["q"]
     ours = evaluate_ids(QRELS, RUN, None, metrics=["map", "mrr"], unjudged="remove")
     assert ours.to_dict() == pytest.approx({"map": theirs["map"], "mrr": theirs["recip_rank"]}, abs=1e-12)
-
-
-def test_they_are_no_gold() -> None:
-    question = EvalSet([{"id": "q", "question": "?", "gold": [{"id": "n", "grade": -1}]}])
-    assert question["q"].is_negative
-    assert "empty_gold" in {finding.kind for finding in validate(question).findings}
-    explained = str(evaluate_ids([{"n": -1, "a": 1}], [["n"]], k=1).explain(0))
-    assert "not counted, its grade is -1" in explained
-    at_document = EvalSet([{"id": "q", "gold": [{"id": "n", "grade": -1, "metadata": {"doc_id": "d"}}]}])
-    assert [one.grade for one in at_document.gold("document")[0]] == [-1]
 
 
 @pytest.mark.filterwarnings("error")

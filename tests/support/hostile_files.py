@@ -100,9 +100,10 @@ def read_corpus(path: Path) -> object:
 
 def validate(path: Path) -> object:
     """Validate a set."""
-    import krag_eval
 
-    return repr(krag_eval.validate(path))
+    import krag_eval_labels
+
+    return repr(krag_eval_labels.validate(path))
 
 
 def look_up(path: Path) -> object:

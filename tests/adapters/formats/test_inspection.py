@@ -20,11 +20,11 @@ from krag_eval import (
     read_corpus,
     read_evalset,
     read_run,
-    validate,
     write_evalset,
 )
 from krag_eval.datasets.question import alternatives_in
 from krag_eval_formats import inspect_file
+from krag_eval_labels import validate
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*numbered from 0")
 KINDS = {"ids": "evalset", "texts": "evalset", "pairs": "evalset", "no_gold": "answers"}

@@ -18,7 +18,7 @@ from krag_eval import (
     read_policy,
     read_run,
 )
-from tests.metrics.test_relevance_levels import FOUND, GOLD, QRELS, RUN, write_files
+from tests.metrics.test_relevance_levels import FOUND, GOLD, KEY, NAME, QRELS, RUN, write_files
 
 
 def test_every_front_door_takes_the_level(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

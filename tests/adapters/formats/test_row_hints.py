@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from krag_eval import EvalSet, InvalidInputError, KragEvalWarning, read_evalset, run_retriever, validate
+from krag_eval import EvalSet, InvalidInputError, KragEvalWarning, read_evalset, run_retriever
+from krag_eval_labels import validate
 
 
 def refused(path: Path, content: str) -> str:

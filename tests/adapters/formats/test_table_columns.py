@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from krag_eval import EvalSet, InvalidInputError, KragEvalWarning, read_corpus, read_evalset, read_run, validate
+from krag_eval import EvalSet, InvalidInputError, KragEvalWarning, read_corpus, read_evalset, read_run
 from krag_eval.datasets.formats.registry import detect
 from krag_eval.datasets.formats.source import Source
 from krag_eval.documents.document import Document
+from krag_eval_labels import validate
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*numbered from 0")
 BY_TEXT = EvalSet([{"id": "q1", "question": "When?", "gold": [{"text": "In three days."}]}])

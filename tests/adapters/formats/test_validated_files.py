@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from krag_eval import InvalidInputError
-from krag_eval.datasets.validation import validate
-from tests.datasets.test_validation import kinds
+from krag_eval_labels.validation import validate
+from tests.adapters.labels.test_validation import kinds
 
 
 def test_an_empty_file_and_one_that_is_not_there(tmp_path: Path) -> None:

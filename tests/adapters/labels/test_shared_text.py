@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from krag_eval.datasets.shared_text import SHINGLE, common_letters, find_sharing, size_of
+from krag_eval.toolkit import size_of
+from krag_eval_labels.shared_text import SHINGLE, common_letters, find_sharing
 
 STRETCHES = {
     "Latin": "the quick brown fox jumped over it",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from krag_eval.datasets.findings import KINDS
+from krag_eval_labels.findings import KINDS
 from tests.support.command_line import Runner
 
 SCRIPT = Path(sys.executable).with_name("krag-eval")

@@ -10,12 +10,14 @@ from typing import Annotated, Any
 
 from rich.text import Text
 
-from krag_eval import validate as find_problems
-from krag_eval.toolkit import Finding, ValidationReport, check_number, findings, number_of
+from krag_eval.toolkit import check_number, number_of
 from krag_eval_cli.files import FileOptions
 from krag_eval_cli.options import Declared, parse_names
 from krag_eval_cli.output import console, print_first, print_indented, print_table, put_json
 from krag_eval_cli.typed import as_typed
+from krag_eval_labels import findings
+from krag_eval_labels.findings import Finding, ValidationReport
+from krag_eval_labels.validation import validate as find_problems
 
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold"}
 _MOST_PLACES = 4

@@ -9,24 +9,35 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
-from krag_eval._utils.checks import check_number, one_of
-from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files.io import StrPath, read_head
-from krag_eval._utils.files.strict_json import parse_jsonl
-from krag_eval._utils.formatting import in_quotes, number_of
-from krag_eval.datasets.beside import beside
-from krag_eval.datasets.corpus_checks import check_corpus
-from krag_eval.datasets.evalset import as_evalset
-from krag_eval.datasets.findings import KINDS, Entry, Finding, ValidationReport, find
-from krag_eval.datasets.formats import native, parquet
-from krag_eval.datasets.formats.registry import open_source
-from krag_eval.datasets.formats.source import Row, Source
-from krag_eval.datasets.question import DOC_KEY, Question, alternatives_in
-from krag_eval.documents.document import Document, as_document, read_leniently
-from krag_eval.documents.readers import IdKey, as_id, read_grade
-from krag_eval.documents.text import normalize
-from krag_eval.documents.tokenizers import WordTokenizer
-from krag_eval.matching.near_duplicates import NEAR, group_near_duplicates
+from krag_eval import Document, InvalidInputError, Question, as_document, as_evalset, normalize
+from krag_eval.toolkit import (
+    DOC_KEY,
+    HEAD,
+    NEAR,
+    UNCHECKED,
+    IdKey,
+    Row,
+    Source,
+    StrPath,
+    WordTokenizer,
+    alternatives_in,
+    as_id,
+    beside,
+    check_number,
+    group_near_duplicates,
+    in_quotes,
+    is_unchecked,
+    native,
+    number_of,
+    one_of,
+    open_source,
+    parse_jsonl,
+    read_grade,
+    read_head,
+    read_leniently,
+)
+from krag_eval_labels.corpus_checks import check_corpus
+from krag_eval_labels.findings import KINDS, Entry, Finding, ValidationReport, find
 
 T = TypeVar("T")
 # What people call a question that has no answer, in letters and digits alone.
@@ -120,8 +131,8 @@ def _of_rows(evalset: object) -> Iterator[Entry | Finding]:
 
 def _of_file(path: StrPath, format_name: str | None, **table: Any) -> Iterator[Entry | Finding]:
     source, read = open_source(path, format_name, "evalset", **table)
-    if source.container == "parquet" and parquet.is_unchecked(read_head(path, parquet.HEAD)):
-        yield Finding(kind="unchecked", message=f"The file {parquet.UNCHECKED}", places=(str(path),))
+    if source.container == "parquet" and is_unchecked(read_head(path, HEAD)):
+        yield Finding(kind="unchecked", message=f"The file {UNCHECKED}", places=(str(path),))
     if read is not native.questions:
         yield from _until_error(Entry(question, place) for place, question in read(source))
         return

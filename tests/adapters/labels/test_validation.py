@@ -11,8 +11,8 @@ import pytest
 
 from krag_eval import EvalSet, InvalidInputError, write_evalset
 from krag_eval.datasets.corpus import read_corpus
-from krag_eval.datasets.findings import ValidationReport
-from krag_eval.datasets.validation import validate
+from krag_eval_labels.findings import ValidationReport
+from krag_eval_labels.validation import validate
 
 Row = dict[str, Any]
 TEXT = "Refunds arrive within three working days after we approve them."

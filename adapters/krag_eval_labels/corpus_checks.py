@@ -7,14 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from krag_eval._utils.formatting import in_quotes
-from krag_eval.datasets.findings import Entry, Finding, find
-from krag_eval.datasets.passages import FOUND, Chunks, Link, Passage, find_links
-from krag_eval.datasets.question import alternatives_in
-from krag_eval.datasets.shared_text import common_letters, least_common, size_of
-from krag_eval.documents.document import Document, read_leniently
-from krag_eval.documents.readers import IdKey, id_at
-from krag_eval.documents.text import normalize
+from krag_eval import Document, normalize
+from krag_eval.toolkit import IdKey, alternatives_in, id_at, in_quotes, read_leniently, size_of
+from krag_eval_labels.findings import Entry, Finding, find
+from krag_eval_labels.passages import FOUND, Chunks, Link, Passage, find_links
+from krag_eval_labels.shared_text import common_letters, least_common
 
 # From so many gold ids on, of which the corpus has none, it is probably another corpus.
 _MANY = 3

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from krag_eval.datasets.validation import validate
+from krag_eval_labels.validation import validate
 
 Row = dict[str, Any]
 TEXT = "Refunds arrive within three working days after we approve them."

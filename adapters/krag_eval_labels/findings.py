@@ -7,10 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from krag_eval._utils.errors import Parts, worded
-from krag_eval._utils.objects import ShortRepr
-from krag_eval._utils.serialization import plain_fields
-from krag_eval.datasets.question import Question
+from krag_eval import Question
+from krag_eval.toolkit import Parts, ShortRepr, plain_fields, worded
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")

@@ -10,21 +10,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 
-from krag_eval._utils.arrays import BoolArray, IntArray, np
-from krag_eval.documents.columns import runs
-from krag_eval.matching.tokens import Words, mix
+import numpy as np
+
+from krag_eval.toolkit import BoolArray, IntArray, Words, letters_of, mix, runs, size_of
 
 SHINGLE = 24
-# Characters that say as much as several letters; everything else counts as one.
-_DENSE = [
-    (0x2E80, 0x2FDF, 3),  # radicals
-    (0x3040, 0x30FF, 2),  # Hiragana and Katakana
-    (0x3400, 0x4DBF, 3),  # Chinese characters
-    (0x4E00, 0x9FFF, 3),
-    (0xAC00, 0xD7A3, 2),  # Hangul syllables
-    (0xF900, 0xFAFF, 3),
-    (0x20000, 0x3FFFF, 3),
-]
 # A chunk holds a part of a passage if they have this share of the shorter one in common, and a shingle at least.
 _LEAST_SHARE = 0.1
 _CHARACTERS_AT_ONCE = 1 << 18
@@ -32,11 +22,6 @@ _CHARACTERS_AT_ONCE = 1 << 18
 _MOST_PAIRS = 1 << 14
 # How often one chunk may repeat a shingle, and how far edits may move it.
 _MOST_REPEATS, _EDITS = 8, 64
-
-
-def size_of(text: str) -> int:
-    """Return the length of a text in letters: a Chinese character counts as three, a Korean one as two."""
-    return len(text) if text.isascii() else len(_letters(text))
 
 
 def least_common(passage: IntArray | int, chunk: IntArray | int) -> IntArray:
@@ -125,21 +110,9 @@ def _shingles(texts: Sequence[str], groups: IntArray) -> tuple[Words, IntArray, 
     """Return the hash of each shingle mixed with the group of its text, the place of its text, and the texts' sizes."""
     sizes = np.fromiter(map(size_of, texts), np.int64, len(texts))
     counts = np.maximum(sizes - SHINGLE + 1, 0)
-    hashes = _hashes(_letters("".join(texts)))[runs(np.cumsum(sizes) - sizes, counts)]
+    hashes = _hashes(letters_of("".join(texts)))[runs(np.cumsum(sizes) - sizes, counts)]
     owners = np.repeat(np.arange(len(texts)), counts)
     return mix(hashes ^ mix(groups.astype(np.uint64))[owners]), owners, sizes
-
-
-def _letters(text: str) -> Words:
-    """Return the code points of a text; those of dense scripts several times, as different letters."""
-    points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64) * np.uint64(4)
-    if text.isascii():
-        return points
-    weights = np.ones(len(points), dtype=np.int64)
-    for first, last, weight in _DENSE:
-        weights[(points >= np.uint64(4 * first)) & (points <= np.uint64(4 * last))] = weight
-    letters: Words = np.repeat(points, weights) + runs(np.zeros_like(weights), weights).astype(np.uint64)
-    return letters
 
 
 def _hashes(letters: Words) -> Words:
@@ -155,7 +128,7 @@ def _hashes(letters: Words) -> Words:
 # A passage is compared with one chunk after the other, a chunk with passages that are near each other.
 @functools.lru_cache(maxsize=16)
 def _hashes_of_one(text: str) -> tuple[Words, int]:
-    letters = _letters(text)
+    letters = letters_of(text)
     return _hashes(letters), len(letters)
 
 

@@ -8,14 +8,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from krag_eval._utils.arrays import FloatArray, IntArray, np
-from krag_eval.datasets.shared_text import SHINGLE, common_letters, find_sharing, least_common, size_of
-from krag_eval.documents.columns import Side
-from krag_eval.documents.document import Document, Span
-from krag_eval.documents.readers import IdKey, id_at
-from krag_eval.documents.text import normalize_all
-from krag_eval.matching import Batch, find_matches
-from krag_eval.matching.settings import Settings
+import numpy as np
+
+from krag_eval import Document, Span
+from krag_eval.toolkit import (
+    Batch,
+    FloatArray,
+    IdKey,
+    IntArray,
+    Settings,
+    Side,
+    find_matches,
+    id_at,
+    normalize_all,
+    size_of,
+)
+from krag_eval_labels.shared_text import SHINGLE, common_letters, find_sharing, least_common
 
 FOUND = 0.8
 """The share of its words from which on a passage counts as found."""
