@@ -22,22 +22,16 @@ from krag_eval import (
 )
 from krag_eval.toolkit import (
     DOC_KEY,
-    FOUND,
-    MOST_ALTERNATIVES,
     OFFSETS,
     SUPERSEDED_BY,
     Argument,
-    Chunks,
     CorpusTexts,
     IdKey,
-    Link,
-    Passage,
     Side,
     alternatives_in,
     check_new,
     clip,
     fields_of,
-    find_links,
     id_at,
     one_of,
     read_grade,
@@ -46,6 +40,7 @@ from krag_eval.toolkit import (
     refuse,
     says_place,
 )
+from krag_eval_labels.passages import FOUND, MOST_ALTERNATIVES, Chunks, Link, Passage, find_links
 
 # A chunk so many times as long as a passage is more than that passage with some edits.
 _LARGER = 1.25

@@ -24,12 +24,11 @@ from krag_eval import (
     diagnose,
     evaluate_run,
     funnel,
-    inspect_file,
     read_evalset,
-    validate,
 )
 from krag_eval._utils.objects import LONGEST_REPR
-from krag_eval_labels import audit_labels
+from krag_eval_formats import inspect_file
+from krag_eval_labels import audit_labels, validate
 from krag_eval_report import build_report, leaderboard
 from krag_eval_report.notebook_tables import MOST_BYTES
 
