@@ -102,8 +102,9 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
             yield from ("", f"⚠️ {_code(name)}: {number_of(n, 'retrieval')} failed, counted as nothing retrieved.")
     slices = comparison.losing_slices()[:_MOST_SLICES]
     if slices:
-        names = [_code(f"{row.field} = {_NONE if row.value is None else row.value}") for row in slices]
-        labels = [f"{name}, {number_of(row.n, 'question')}: {row.key}" for name, row in zip(names, slices, strict=True)]
+        titles = [_code(f"{row.field} = {_NONE if row.value is None else row.value}") for row in slices]
+        counts = [f"{number_of(row.n, 'question')}: {row.key}" for row in slices]
+        labels = [", ".join(pair) for pair in zip(titles, counts, strict=True)]
         title = "**Slices that are surely worse**, each at one metric"
         yield from ("", title, "", *_markdown_rows(slices, labels))
     for system in () if comparison.pairs else comparison.systems[:3]:

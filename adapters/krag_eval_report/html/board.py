@@ -7,14 +7,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from krag_eval import Run
 from krag_eval.toolkit import ComparisonRow, is_lower_better
 from krag_eval_report.cells import changed, door, run_alone, worst_first
+from krag_eval_report.frontier import pareto
 from krag_eval_report.html.axis import Axis
 from krag_eval_report.html.figures import Figure, count_figure, mean_figure, signed_figure, time_figure
 from krag_eval_report.records import Report, ReportedSystem
+from krag_eval_report.sections.background import flat
 from krag_eval_report.sections.overview import apart_from_best, main_key, main_rows, ranked_systems, subject_of
 
 # Beside the main metric the leaderboard has these, as far as they are scored, then others.
@@ -241,19 +242,11 @@ def spent_of(run: Run | None) -> dict[str, float]:
         return {}
     tokens = [search.tokens for row in run.rows.values() for search in row.searches or () if search.tokens is not None]
     spent = {"tokens": math.fsum(tokens) / len(run.rows)} if tokens and math.isfinite(math.fsum(tokens)) else {}
-    for name, value in _flat({**run.recorded, **run.parameters}):
+    for name, value in flat({**run.recorded, **run.parameters}):
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
         if is_number and _SPENT.search(name) and not re.search(r"(?i)max|limit|budget|chunk|overlap|size", name):
             spent.setdefault(name, float(value))
     return spent
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
 
 
 def _spent_figure(value: float | None, name: str, run: str) -> Figure:
@@ -274,15 +267,8 @@ def _frontier(
             break
     else:
         return None
-    sign = -1 if is_lower_better(key) else 1
-    on = {
-        name
-        for name, x, y in points
-        if not any(
-            (other_x <= x and sign * other_y >= sign * y) and (other_x < x or sign * other_y > sign * y)
-            for _, other_x, other_y in points
-        )
-    }
+    runs, costs, qualities = zip(*points, strict=True)
+    on = {runs[place] for place in pareto(qualities, costs, lower_is_better=is_lower_better(key))}
     scale = 1000.0 if by == "p50" else 1.0
     across = Axis.of([0.0, *(scale * x for _, x, _ in points)])
     up = Axis.of([y for *_, y in points])

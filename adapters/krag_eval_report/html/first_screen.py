@@ -9,7 +9,6 @@ from krag_eval_report.html.missed import missed_of
 from krag_eval_report.html.pairs import pair_of
 from krag_eval_report.html.reasons import ceilings_of, losses_of, reasons_of
 from krag_eval_report.html.scores import scores_of
-from krag_eval_report.html.shell import shell_of
 from krag_eval_report.html.slices import slices_of_first_screen
 from krag_eval_report.records import Report
 from krag_eval_report.sections.overview import overview_of
@@ -26,7 +25,7 @@ def first_screen(report: Report) -> dict[str, Any]:
     )
     return {
         "overview": overview,
-        "shell": shell_of(report),
+        "heading": _heading(report),
         "board": board_of(report) if is_defined and len(report.systems) > 1 else None,
         "scores": scores_of(report) if is_defined else None,
         "pair": pair_of(report),
@@ -37,3 +36,13 @@ def first_screen(report: Report) -> dict[str, Any]:
         "missed": missed_of(report),
         "shown_alarms": SHOWN_ALARMS,
     }
+
+
+def _heading(report: Report) -> str:
+    """Return the title of a report if somebody gave it one, else what its set is called.
+
+    The names of runs, of which its usual title consists, stand below it.
+    """
+    name = (report.evalset and report.evalset.name) or ""
+    is_usual = report.title.endswith(f" on {name}") and all(system.name in report.title for system in report.systems)
+    return name if name and is_usual else report.title

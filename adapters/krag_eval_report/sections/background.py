@@ -59,9 +59,9 @@ _LEFT_OUT = ("evalset", "fingerprint", "n_questions")
 def parameters_section(report: Report) -> Section | None:
     """Return the users' parameters, what the runner recorded, and latencies; None if no run has any."""
     runs = {system.name: system.run for system in report.systems if system.run is not None}
-    given = {name: dict(_flat(run.parameters)) for name, run in runs.items()}
+    given = {name: dict(flat(run.parameters)) for name, run in runs.items()}
     recorded = {
-        name: {key: value for key, value in _flat(run.recorded) if key not in _LEFT_OUT} for name, run in runs.items()
+        name: {key: value for key, value in flat(run.recorded) if key not in _LEFT_OUT} for name, run in runs.items()
     }
     tables = [
         _side_by_side("parameters", said("parameters-table", "Parameters"), given),
@@ -72,11 +72,11 @@ def parameters_section(report: Report) -> Section | None:
     return Section("parameters", said("parameters-title", "How the runs were made"), (), kept) if kept else None
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the values by name; those of a nested mapping by both names."""
     for name, value in values.items():
         if isinstance(value, Mapping) and value:
-            yield from _flat(value, f"{prefix}{name}.")
+            yield from flat(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value
 
