@@ -52,7 +52,6 @@ from ._utils.files.strict_json import parse_jsonl as parse_jsonl
 from ._utils.files.strict_json import refuse_constant as refuse_constant
 from ._utils.formatting import UNDEFINED as UNDEFINED
 from ._utils.formatting import aligned as aligned
-from ._utils.formatting import as_code as as_code
 from ._utils.formatting import clip as clip
 from ._utils.formatting import display_width as display_width
 from ._utils.formatting import escape_controls as escape_controls
@@ -119,10 +118,6 @@ from .analysis.comparison.systems import some as some
 from .analysis.comparison.text import describe_transitions as describe_transitions
 from .analysis.comparison.text import describe_worst as describe_worst
 from .analysis.comparison.text import of_clusters as of_clusters
-from .analysis.funnel import BELOW_K as BELOW_K
-from .analysis.funnel import LOST_IN as LOST_IN
-from .analysis.funnel import NOT_IN_CORPUS as NOT_IN_CORPUS
-from .analysis.funnel import NOT_RETRIEVED as NOT_RETRIEVED
 from .analysis.funnel import Funnel as Funnel
 from .analysis.funnel import funnels_of as funnels_of
 from .analysis.funnel import meaning_of as meaning_of

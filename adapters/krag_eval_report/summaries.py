@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from krag_eval.toolkit import (
     Comparison,
     ComparisonRow,
     GateReport,
     Outcome,
-    as_code,
     decided,
     format_mean,
     number_of,
@@ -53,17 +52,17 @@ _NONE = "(none)"
 _MARKS = {Outcome.WORSE: "❌ ", Outcome.BETTER: "✅ ", Outcome.SAME: "", Outcome.UNRESOLVED: "❔ "}
 
 
+def as_code(text: str) -> str:
+    """Return text as code for a cell of a Markdown table: on one line, without what would end the cell or the code."""
+    return "`" + one_line(text).replace("|", "\\|").replace("`", "'") + "`"
+
+
 def _code(text: str) -> str:
     return as_code(shorten(one_line(text), _WIDTH))
 
 
-def headline(comparison: Comparison, name: Callable[[str], str] = _code) -> str:
-    """Return what the comparison comes to, in one sentence: what is worse, what is better, or what cannot be said.
-
-    Args:
-        comparison: The comparison.
-        name: How the name of a system is written; as code of Markdown by default.
-    """
+def headline(comparison: Comparison) -> str:
+    """Return what the comparison comes to, in one sentence: what is worse, what is better, or what cannot be said."""
     rows = comparison.pairs or comparison.rows
     parts = []
     for outcome in (Outcome.WORSE, Outcome.BETTER):
@@ -72,7 +71,7 @@ def headline(comparison: Comparison, name: Callable[[str], str] = _code) -> str:
         for row in named[:_MOST_QUESTIONS]:
             by_pair.setdefault((row.system, row.baseline), []).append(row.key)
         parts += [
-            f"{name(system)} is {outcome} than {name(baseline)} in {', '.join(keys)}"
+            f"{_code(system)} is {outcome} than {_code(baseline)} in {', '.join(keys)}"
             for (system, baseline), keys in by_pair.items()
         ]
         if len(named) > _MOST_QUESTIONS:

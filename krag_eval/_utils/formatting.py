@@ -147,11 +147,6 @@ def one_line(text: str) -> str:
     return escape_controls(" ".join(text.split()))
 
 
-def as_code(text: str) -> str:
-    """Return text as code for a cell of a Markdown table: on one line, without what would end the cell or the code."""
-    return "`" + one_line(text).replace("|", "\\|").replace("`", "'") + "`"
-
-
 def escape_controls(text: str) -> str:
     r"""Return text in which an escape, as in JSON, stands for each character that steers a terminal or a CI job.
 

@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from krag_eval.toolkit import (
-    BELOW_K,
     CAUSES,
-    LOST_IN,
-    NOT_IN_CORPUS,
-    NOT_RETRIEVED,
     UNDEFINED,
     FloatArray,
     Funnel,
@@ -333,7 +329,7 @@ def write_counts(axes: Axes, sizes: Sequence[int], start: Sequence[int], colour:
 
 
 STAGE_COLOURS = (RUNS[2], RUNS[4])
-LOSS_COLOURS = {NOT_IN_CORPUS: RUNS[5], NOT_RETRIEVED: RUNS[1], BELOW_K: RUNS[3]}
+LOSS_COLOURS = {"not_in_corpus": RUNS[5], "not_retrieved": RUNS[1], "below_k": RUNS[3]}
 _LEFT, _BAND, _BEND, _LEAST = 2.6, 1.7, 0.4, 0.34  # inches
 
 
@@ -367,8 +363,8 @@ def draw_stages(report: Report) -> Drawing | None:
 
 def _losses(one: Funnel) -> list[tuple[str, int]]:
     """Return the fates of the needs that were lost, also those of stages that lost none."""
-    fates = [NOT_RETRIEVED, *(LOST_IN + stage.name for stage in one.stages if stage.inputs), BELOW_K]
-    return [(fate, one.counts.get(fate, 0)) for fate in [NOT_IN_CORPUS] * (NOT_IN_CORPUS in one.counts) + fates]
+    fates = ["not_retrieved", *(f"lost_in:{stage.name}" for stage in one.stages if stage.inputs), "below_k"]
+    return [(fate, one.counts.get(fate, 0)) for fate in ["not_in_corpus"] * ("not_in_corpus" in one.counts) + fates]
 
 
 def _height(share: float) -> float:
@@ -401,8 +397,8 @@ def _draw_funnel(axes: Axes, one: Funnel, losses: list[tuple[str, int]], top: fl
             write(right + 0.08, (upper + lower) / 2, fate, lost)
         left, y = left - lost, y + height
         axes.plot((_LEFT - 0.06, after), (y, y), color=INK, linewidth=0.6)
-        write(_LEFT - 0.12, y, _SURVIVED.get(fate) or f"after {fate.removeprefix(LOST_IN)}", left, "right")
+        write(_LEFT - 0.12, y, _SURVIVED.get(fate) or f"after {fate.removeprefix('lost_in:')}", left, "right")
     axes.add_patch(Rectangle((_LEFT, y), _BAND * left / one.n_needs, 0.2, color=COLOURS[FOUND], linewidth=0))
 
 
-_SURVIVED = {NOT_IN_CORPUS: "in the corpus", NOT_RETRIEVED: "retrieved", BELOW_K: "kept"}
+_SURVIVED = {"not_in_corpus": "in the corpus", "not_retrieved": "retrieved", "below_k": "kept"}
