@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ import click
 
 from krag_eval import KragEvalError, __version__
 from krag_eval.toolkit import COMMANDS as BESIDE
-from krag_eval.toolkit import did_you_mean, load, offered
-from krag_eval_cli.completion import completion_options
+from krag_eval.toolkit import did_you_mean, escape_controls, load, offered
+from krag_eval_cli.completion import COMPLETION, completion_options
 from krag_eval_cli.help import Command, Group
 
 # Each is the function of its name in the module of its name. Others come from packages beside the core.
@@ -39,6 +40,26 @@ class Program(Group):
             params=[version, *completion_options()],
             context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
         )
+
+    def call(self, arguments: list[str]) -> int:
+        """Run the command that is asked for, or complete one in a shell; return the exit code."""
+        if asked := os.environ.get(COMPLETION):
+            from click.shell_completion import shell_complete  # only a shell needs it
+
+            return shell_complete(self, {}, "krag-eval", COMPLETION, asked)
+        try:  # click's own `main` would give Ctrl+C and closed pipes other exit codes
+            with self.make_context("krag-eval", arguments) as ctx:
+                self.invoke(ctx)
+        except click.exceptions.Exit as ended:
+            return ended.exit_code
+        except click.ClickException as error:
+            if isinstance(error, click.NoSuchOption):  # of several that are similar, click names them all
+                meant = did_you_mean(error.option_name, error.possibilities or ())
+                error = click.UsageError(f"No such option {error.option_name!r}.{meant}", error.ctx)
+            error.message = escape_controls(error.message)
+            error.show()
+            return error.exit_code
+        return 0
 
     def list_commands(self, _: Any) -> list[str]:
         """Return the names, ours first."""

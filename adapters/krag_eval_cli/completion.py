@@ -10,6 +10,7 @@ import click
 
 from krag_eval import InvalidInputError
 
+COMPLETION = "_KRAG_EVAL_COMPLETE"  # the variable by which a shell asks
 _NAMES = {"pwsh": "powershell"}
 # By shell: where the script goes, the file of the user that has to know it, and the lines for that, below the home.
 _PLACES = {
@@ -70,7 +71,7 @@ def _script(ctx: click.Context, shell: str) -> str:
         raise InvalidInputError(
             f"The shell {shell!r:.40} is not known. Start this in bash, zsh or fish, or name one in SHELL."
         )
-    return str(found(ctx.command, {}, "krag-eval", "_KRAG_EVAL_COMPLETE").source())
+    return str(found(ctx.command, {}, "krag-eval", COMPLETION).source())
 
 
 def _class_of(shell: str) -> Any:
