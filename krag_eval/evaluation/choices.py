@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 
 from krag_eval.datasets.formats.registry import FORMATS, WRITTEN_FORMATS
 from krag_eval.datasets.question import LEVELS
-from krag_eval.datasets.reanchoring import TARGETS
 from krag_eval.datasets.run import FLATTENED
 from krag_eval.datasets.traces import REPEATED
 from krag_eval.documents.id_maps import ID_MAPS
@@ -23,7 +22,6 @@ CHOICES_OF: Mapping[str, Iterable[str]] = {
     "metrics": ALL_METRICS,
     "read_format": FORMATS,
     "repeated": REPEATED,
-    "to": TARGETS,
     "tokenizer": TOKENIZERS,
     "usual_metrics": METRICS,
     "written_format": WRITTEN_FORMATS,

@@ -12,7 +12,6 @@ from krag_eval import (
     Document,
     EvalSet,
     KragEvalWarning,
-    LiveScorer,
     OfflineRetrievalEvaluators,
     as_document,
     evaluate,
@@ -78,10 +77,6 @@ def test_every_front_has_it(tmp_path: Path) -> None:
     assert evaluator.calculate_mrr(2) == {"mrr": 0.5}
     assert "idkey:.id" in evaluate(gold, retrieved, **settings).signature
     assert evaluate_retriever(GOLD, search, 2, id_key=".id", progress=False)["mrr@2"] == 0.5
-    live = LiveScorer({"first?": ["d1"]}, **settings)
-    live.begin("langchain", "1", "first?")
-    live.end("1", search(""))
-    assert live.result()["mrr@2"] == 0.5
     run = run_retriever(GOLD, search, k=2, progress=False)
     write_run(run, tmp_path / "run.jsonl")
     again = read_run(tmp_path / "run.jsonl")

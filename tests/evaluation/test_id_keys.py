@@ -14,7 +14,6 @@ from krag_eval import (
     Document,
     EvalSet,
     InvalidInputError,
-    LiveScorer,
     Run,
     RunRow,
     compare,
@@ -118,18 +117,8 @@ def test_files_and_levels(tmp_path: Path) -> None:
         assert "|idkey:file,page|" in at_documents.signature
 
 
-def test_live_scores_rows_and_fused_runs() -> None:
+def test_rows_and_fused_runs() -> None:
     gold = EvalSet([{"id": "q", "question": "w", "gold": [["a.pdf", 3]]}])
-    scorer = LiveScorer(gold, k=2, id_key=PAGES, **ID)
-    scorer.begin("langchain", 0, "w")
-    scorer.end(0, documents("LangChain"))
-    assert scorer.flush()
-    assert scorer.result()["mrr@2"] == 0.5
-    by_name = LiveScorer({"w": [("a.pdf", 3)]}, k=2, id_key=PAGES, **ID)
-    by_name.begin("langchain", 0, "w")
-    by_name.end(0, documents("LangChain"))
-    assert by_name.flush()
-    assert by_name.result()["mrr@2"] == 0.5
     assert score_row([["a.pdf", 3]], documents("LangChain"), 2, id_key=PAGES, **ID)["mrr@2"] == 0.5
     runs = {n: Run.of(n, [RunRow(query_id="q", retrieved=tuple(documents("Document")))]) for n in "ab"}
     assert len(fuse([documents("LangChain")] * 2, id_key=PAGES)) == 2

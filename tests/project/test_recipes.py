@@ -65,7 +65,7 @@ class Recipe(NamedTuple):
 METRIC = '''
 """Shine: a metric."""
 
-from krag_eval.metrics.recall import recall
+from krag_eval.metrics.ranking import recall
 
 
 def shine(judged, k=None):
@@ -144,7 +144,7 @@ def metric(line: str, pages: tuple[str, ...], *, named: str) -> Recipe:
         ),
         OF_METRIC.format(named=named, in_help=not named),
         (
-            f"{FRONT}test_each_metric_of_the_table_lives_in_a_file_named_after_its_function",
+            f"{FRONT}test_each_metric_of_the_table_lives_in_the_file_of_its_subject",
             f"{FRONT}test_the_docstring_of_a_metric_says_range_edge_cases_and_source",
             f"{FRONT}test_a_page_names_all_that_its_table_has",
             f"{SITE}test_the_reference_has_every_metric_once",
@@ -359,7 +359,7 @@ def test_it_is_everywhere(command: Runner):
         "Add an answer metric",
         (
             (
-                "krag_eval/evaluation/answers/metrics.py",
+                "adapters/krag_eval_answers/metrics.py",
                 after('    "rougeLsum": AnswerMetric(', '    "shine": AnswerMetric(exact_match),\n'),
             ),
             (
@@ -370,7 +370,8 @@ def test_it_is_everywhere(command: Runner):
             ),
         ),
         """
-from krag_eval import UnknownMetricError, evaluate_answers
+from krag_eval import UnknownMetricError
+from krag_eval_answers import evaluate_answers
 
 
 def test_it_is_everywhere():
@@ -378,7 +379,7 @@ def test_it_is_everywhere():
     with pytest.raises(UnknownMetricError, match="shine"):
         evaluate_answers(["a"], ["a"], metrics="unknown")
 """,
-        ("tests/evaluation/test_answers_input.py::test_the_page_of_answers_has_a_row_for_every_metric",),
+        ("tests/adapters/answers/test_input.py::test_the_page_of_answers_has_a_row_for_every_metric",),
     ),
     "a plot": Recipe(
         "Add a report section or plot",

@@ -20,9 +20,7 @@ import pytest
 from krag_eval import (
     InvalidInputError,
     KragEvalError,
-    LiveScorer,
     Redactor,
-    RetrievalSink,
     Run,
     RunRow,
     build_report,
@@ -33,6 +31,7 @@ from krag_eval import (
 )
 from krag_eval._utils.errors import RetrieverError, warn
 from krag_eval._utils.redaction import as_cause, describe_error
+from krag_eval_live import LiveScorer, RetrievalSink
 from tests.support.command_line import Runner
 from tests.support.live_cases import retrieve
 from tests.support.marks import nothing_may_match

@@ -17,6 +17,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import krag_eval
+import krag_eval_live
 from krag_eval import InvalidInputError, KragEvalError
 from krag_eval.analysis.gate import FIGURES, GateReport, Policy, Requirement, check_gate, read_policy
 from krag_eval.metrics import ALL_METRICS
@@ -268,7 +269,7 @@ def ways() -> dict[str, Callable[[str], object]]:
         "compare": lambda name: krag_eval.compare({"a": result, "b": result}, keys=[name]),
         "leaderboard": lambda name: krag_eval.leaderboard({"a": result}, keys=[name]),
         "assert": lambda name: krag_eval.assert_retrieval(result, f"{name} >= 0"),
-        "live": lambda name: krag_eval.LiveScorer([], metrics=[name]),
+        "live": lambda name: krag_eval_live.LiveScorer([], metrics=[name]),
     }
 
 
