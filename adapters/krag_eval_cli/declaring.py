@@ -136,8 +136,7 @@ def _option(name: str, hint: Any, default: Any, declared: str, text: str) -> cli
     names, metavar = _names_and_metavar(declared)
     own, kind, is_several = _types_in(hint)
     is_flag = kind is bool
-    if name in ("id_key", "doc_key", "id_map"):  # whose types in Python are more than what is typed
-        kind = str
+    kind = kind if kind in _TYPES else str  # in Python it may be an object, too
     type_ = _parse_key if name in ("id_key", "doc_key") else _TYPES[kind]
     if own.least is not None:
         type_ = click.IntRange(min=int(own.least)) if kind is int else click.FloatRange(min=own.least)

@@ -19,7 +19,6 @@ def compare(
     *,
     baseline: str | None = None,
     all_pairs: bool = False,
-    cluster: str | None = None,
     k: Annotated[str | None, cut_offs_option(COMPARED_CUT_OFFS)] = None,
     metrics: str = "recall,mrr,ndcg",
     by: str | None = None,
@@ -27,7 +26,7 @@ def compare(
     markdown_out: Path | None = None,
     scoring: RunScoringOptions,
     files: RunFileOptions,
-    **passed: Annotated[Any, compare_runs, "margin confidence n_bootstrap n_randomisation seed missing"],
+    **passed: Annotated[Any, compare_runs, "cluster margin confidence n_bootstrap n_randomisation seed missing"],
 ) -> None:
     """Compare runs with a baseline: differences with confidence intervals, tests, slices, and causes of misses.
 
@@ -58,7 +57,6 @@ def compare(
             questions,
             systems,
             baseline=None if all_pairs else FIRST if first is None else system_of(first, read[first]),
-            cluster=cluster,
             k=parse_cut_offs(k, COMPARED_CUT_OFFS),
             metrics=None if metrics == "all" else names_of(parse_names(metrics), read),
             by=parse_names(by),

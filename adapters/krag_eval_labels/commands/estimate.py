@@ -18,11 +18,12 @@ def estimate(
     *,
     judge: Path,
     labels: Path,
-    metric: str = "precision",
     known: bool = False,
     json_out: Path | None = None,
     files: RunFileOptions,
-    **passed: Annotated[Any, estimate_metric, "k gain precision_denominator probability confidence id_key id_map seed"],
+    **passed: Annotated[
+        Any, estimate_metric, "metric k gain precision_denominator probability confidence id_key id_map seed"
+    ],
 ) -> None:
     """Estimate a metric of runs from a model's labels of all documents and human labels of a sample.
 
@@ -44,7 +45,6 @@ def estimate(
         read_runs(runs, questions, files, id_key=passed.get("id_key")),
         judge=judge,
         people=labels,
-        metric=metric,
         evalset=questions if known else None,
         **passed,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from krag_eval import InvalidInputError
 from krag_eval.toolkit import write_atomically
@@ -23,14 +23,12 @@ def leaderboard(
     format: str | None = None,  # noqa: A002 - the name of the option
     badge_out: Path | None = None,
     badge_run: str | None = None,
-    baseline: str | None = None,
     k: Annotated[str | None, cut_offs_option(CUT_OFFS)] = None,
     metrics: str | None = None,
-    title: str | None = None,
-    seed: int = 0,
     force: bool = False,
     language: str | None = None,
     scoring: RunScoringOptions,
+    **passed: Annotated[Any, read_boards, "baseline title seed"],
 ) -> None:
     """Rank the runs of a folder, one table per evaluation set, with intervals, latency and verdicts.
 
@@ -58,12 +56,10 @@ def leaderboard(
     written = [path for path in (out, badge_out) if path is not None]
     boards = read_boards(
         folder,
-        baseline=baseline,
         k=cut_offs[0],
         metrics=parse_names(metrics),
-        title=title,
-        seed=seed,
         without=written,
+        **passed,
         **scoring.settings(),
     )
     for file, reason in boards.skipped:
