@@ -92,11 +92,7 @@ class Command(click.Command):
         params = super().get_params(ctx)
         if not any(_is_rare(param, params) for param in params):
             return params
-        about = "Explain all options."
-        shows_all = click.Option(
-            ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_all, help=about
-        )
-        return [*params[:-1], shows_all, params[-1]]
+        return [*params[:-1], printing_option("--help-all", _help_of_all, "Explain all options."), params[-1]]
 
     def format_arguments(self, ctx: Any, formatter: Any) -> None:
         """Write nothing: `format_options` writes the arguments, too."""
@@ -146,11 +142,20 @@ class Command(click.Command):
 _ALL = "krag_eval.help_all"
 
 
-def _show_all(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
-        ctx.meta[_ALL] = True
-        click.echo(ctx.get_help(), color=ctx.color)
-        ctx.exit()
+def printing_option(name: str, text_of: Callable[[click.Context], str], about: str) -> click.Option:
+    """Return an option that prints a text in the place of all else."""
+
+    def print_and_end(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+        if wanted and not ctx.resilient_parsing:
+            click.echo(text_of(ctx), color=ctx.color)
+            ctx.exit()
+
+    return click.Option([name], is_flag=True, is_eager=True, expose_value=False, callback=print_and_end, help=about)
+
+
+def _help_of_all(ctx: click.Context) -> str:
+    ctx.meta[_ALL] = True
+    return ctx.get_help()
 
 
 def _is_rare(param: click.Parameter, params: Sequence[click.Parameter]) -> bool:
