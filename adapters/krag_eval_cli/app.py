@@ -11,11 +11,11 @@ from typing import Any
 import click
 
 from krag_eval import KragEvalError, __version__
-from krag_eval.toolkit import COMMANDS as BESIDE
 from krag_eval.toolkit import did_you_mean, escape_controls, load, offered
 from krag_eval_cli.completion import COMPLETION, completion_options
 from krag_eval_cli.help import Command, Group, printing_option
 
+BESIDE = "krag_eval.commands"  # the group of entry points
 # Each is the function of its name in the module of its name. Others come from packages beside the core.
 COMMANDS = (
     *("evaluate", "run", "inspect", "convert", "compare", "plan", "report", "gate", "validate"),

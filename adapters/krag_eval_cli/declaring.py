@@ -142,12 +142,12 @@ def _option(name: str, hint: Any, default: Any, declared: str, text: str) -> cli
         type_ = click.IntRange(min=int(own.least)) if kind is int else click.FloatRange(min=own.least)
     known = name in options.VALUES
     return Option(
-        [name, *(names or own.names or (f"--{name.replace('_', '-')}",))],
+        [name, *(names or (f"--{name.replace('_', '-')}",))],
         type=None if is_flag else type_,
         **({"required": True} if default is inspect.Parameter.empty else {"default": default}),
         is_flag=is_flag,
         multiple=is_several,
-        metavar=None if is_flag else metavar or own.metavar or options.METAVARS.get(name) or _METAVARS[kind],
+        metavar=None if is_flag else metavar or ("NAME" if known else _METAVARS[kind]),
         help=text,
         show_default=own.default or not (default is False or default == "" or is_several),
         shell_complete=one_of_each(functools.partial(options.values_of, name)) if known else None,

@@ -42,7 +42,7 @@ class FileOptions:
         sheet (NAME): The sheet of a workbook; repeat it to give each workbook its own.
         rows (KEY): The key under which a JSON or YAML file has its rows, if several keys hold some.
         separator (TEXT): What separates the ids in a cell or string, such as ', ' or '|'.
-        encoding: The encoding of files that are not UTF-8, such as cp949.
+        encoding (NAME): The encoding of files that are not UTF-8, such as cp949.
         from_format (--from FORMAT): The format of files whose name and content do not show it, such as csv for `-`:
             {from_format}.
     """

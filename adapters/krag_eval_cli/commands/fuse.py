@@ -31,7 +31,7 @@ def fuse(
         k (--k -k): A rank adds 1 / (k + rank) to the score of its document.
         weights (W,W,...): One weight above 0 per run; 1 by default.
         depth: Read only so many ranks of each ranking.
-        name: The name of the fused run; by default those of the runs.
+        name (NAME): The name of the fused run; by default those of the runs.
     """
     target_format = format_to_write(out, None)
     check_free(out, force)

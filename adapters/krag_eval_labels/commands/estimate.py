@@ -32,7 +32,7 @@ def estimate(
         judge: The model's labels, JSONL.
         labels: The human labels, with the probability of each: a queue that `doctor --judge` wrote, filled in.
         known: Count the grades of the set as human labels, each with probability 1. They must be older than the sample.
-        metric: precision or dcg.
+        metric (NAME): precision or dcg.
         k (--k -k): How many ranks count.
         gain: exponential (2^grade - 1) or linear.
         precision_denominator: retrieved, or k as in trec_eval.

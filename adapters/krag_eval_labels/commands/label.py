@@ -46,7 +46,7 @@ def label(
             programs.
         judge: A model's labels of all documents of the runs, JSONL, as in estimate.
         known: An evaluation set whose grades count too, if the queue was drawn without the documents that it grades.
-        metric: precision or dcg.
+        metric (NAME): precision or dcg.
         k (--k -k): How many ranks count.
         width: Say when the interval for these questions is at most this wide.
     """

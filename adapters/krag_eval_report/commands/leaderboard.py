@@ -42,7 +42,8 @@ def leaderboard(
         badge_out (--badge FILE): Write the value of one run as an SVG badge.
         badge_run (--badge-run RUN): The run of the badge; the first by default.
         baseline (RUN): The run that the others are compared with, by name or file; none by default.
-        metrics: Comma-separated metric names; the first sorts the runs. By default recall, ndcg and mrr.
+        metrics (NAME,NAME,...): Comma-separated metric names; the first sorts the runs. By default recall, ndcg and
+            mrr.
         title: The title; the folder by default.
         seed: Seed of intervals and tests; the same seed gives the same numbers.
         language: en, ko, ru or zh, for .html and .md; English by default.
