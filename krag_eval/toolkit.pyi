@@ -77,7 +77,6 @@ from ._utils.objects import OfOneProcess as OfOneProcess
 from ._utils.objects import Printed as Printed
 from ._utils.objects import ShortRepr as ShortRepr
 from ._utils.objects import cached_property as cached_property
-from ._utils.plugins import COMMANDS as COMMANDS
 from ._utils.plugins import LABELS as LABELS
 from ._utils.plugins import REPORTS as REPORTS
 from ._utils.plugins import load as load
@@ -101,7 +100,6 @@ from ._utils.suggestions import key_hint as key_hint
 from .analysis.comparison.compare import COMPARED_CUT_OFFS as COMPARED_CUT_OFFS
 from .analysis.comparison.compare import COMPARED_OF_SESSIONS as COMPARED_OF_SESSIONS
 from .analysis.comparison.compare import DECISIVE_METRICS as DECISIVE_METRICS
-from .analysis.comparison.compare import FIRST as FIRST
 from .analysis.comparison.result import Comparison as Comparison
 from .analysis.comparison.rows import ComparisonRow as ComparisonRow
 from .analysis.comparison.rows import Outcome as Outcome
@@ -289,7 +287,6 @@ from .matching.rouge import pairs_above as pairs_above
 from .matching.settings import ScoringSettings as ScoringSettings
 from .matching.settings import Settings as Settings
 from .matching.settings import TextSettings as TextSettings
-from .matching.settings import USUAL_THRESHOLDS as USUAL_THRESHOLDS
 from .matching.settings import key_name as key_name
 from .matching.settings import make_settings as make_settings
 from .matching.spans import CorpusTexts as CorpusTexts
@@ -353,7 +350,6 @@ from .retrievers.calling import wrong_parameters as wrong_parameters
 from .retrievers.recording import Recorder as Recorder
 from .retrievers.recording import RetrieverChangedError as RetrieverChangedError
 from .retrievers.responses import Copier as Copier
-from .retrievers.responses import METADATA as METADATA
 from .retrievers.responses import NOT_ENDED as NOT_ENDED
 from .retrievers.runner import OptionalRunOptions as OptionalRunOptions
 from .retrievers.runner import plan_run as plan_run

@@ -136,19 +136,18 @@ def _option(name: str, hint: Any, default: Any, declared: str, text: str) -> cli
     names, metavar = _names_and_metavar(declared)
     own, kind, is_several = _types_in(hint)
     is_flag = kind is bool
-    if name in ("id_key", "doc_key", "id_map"):  # whose types in Python are more than what is typed
-        kind = str
+    kind = kind if kind in _TYPES else str  # in Python it may be an object, too
     type_ = _parse_key if name in ("id_key", "doc_key") else _TYPES[kind]
     if own.least is not None:
         type_ = click.IntRange(min=int(own.least)) if kind is int else click.FloatRange(min=own.least)
     known = name in options.VALUES
     return Option(
-        [name, *(names or own.names or (f"--{name.replace('_', '-')}",))],
+        [name, *(names or (f"--{name.replace('_', '-')}",))],
         type=None if is_flag else type_,
         **({"required": True} if default is inspect.Parameter.empty else {"default": default}),
         is_flag=is_flag,
         multiple=is_several,
-        metavar=None if is_flag else metavar or own.metavar or options.METAVARS.get(name) or _METAVARS[kind],
+        metavar=None if is_flag else metavar or ("NAME" if known else _METAVARS[kind]),
         help=text,
         show_default=own.default or not (default is False or default == "" or is_several),
         shell_complete=one_of_each(functools.partial(options.values_of, name)) if known else None,

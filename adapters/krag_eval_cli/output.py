@@ -269,19 +269,17 @@ def check_report(
     Raises:
         InvalidInputError: It may not, or a format or a language is given for tables that are printed.
     """
-    if out is None and format is not None:
-        raise InvalidInputError(
-            f"`--format` {format!r:.60} needs a file to write: printed tables have no other format. Give `--out` too."
-        )
-    if out is None and language is not None:
-        raise InvalidInputError(
-            f"`--language` {language!r:.60} needs a file to write: printed tables are English. Give `--out` too."
-        )
     if out is not None:
         from krag_eval.toolkit import check_target
 
         check_free(out, True, [path for path in inputs if path is not None])
         check_target(out, format, force, language)
+        return
+    for option, value, why in (("format", format, "have no other format"), ("language", language, "are English")):
+        if value is not None:
+            raise InvalidInputError(
+                f"`--{option}` {value!r:.60} needs a file to write: printed tables {why}. Give `--out` too."
+            )
 
 
 def write_all(built: Report, out: Path | None, plots: Path | None, **options: Any) -> list[Path]:
