@@ -299,11 +299,6 @@ def is_suspicious(text: str) -> bool:
     return b":" in kinds and ("hook" in lower or _VALUE_OF.search(lower) is not None)
 
 
-def has_long_word(text: str) -> bool:
-    """Whether a text has a word that may be a key, which is at least 16 letters and digits."""
-    return _LONG_WORD in _kinds(text)
-
-
 Place = tuple[int, int, str]
 """Where a credential stands in a text, from and to, and what is shown instead."""
 
@@ -330,7 +325,7 @@ def without(text: str, found: list[Place]) -> str:
 
 def _places(text: str) -> Iterator[Place]:
     lower = f" {text.lower()}"
-    if has_long_word(text):
+    if _LONG_WORD in _kinds(text):
         yield from ((*found.span(), "[key]") for found in key_form().finditer(text))
     if "://" in lower:
         yield from ((*found.span(), "") for found in _ADDRESS.finditer(text) if found.end() > found.start())

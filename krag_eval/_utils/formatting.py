@@ -232,11 +232,6 @@ def _fitting(clusters: Sequence[str], width: int) -> list[str]:
     return fitting
 
 
-def pad(text: str, width: int) -> str:
-    """Return the text padded with spaces to a width."""
-    return text + " " * (width - display_width(text))
-
-
 def aligned(rows: Sequence[Sequence[str]], n_left: int = 1) -> list[str]:
     """Return the rows of a table as lines: the first columns aligned to the left, the others to the right.
 
@@ -246,7 +241,7 @@ def aligned(rows: Sequence[Sequence[str]], n_left: int = 1) -> list[str]:
     widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
-            pad(text, width) if place < n_left else text.rjust(width)
+            text + " " * (width - display_width(text)) if place < n_left else text.rjust(width)
             for place, (text, width) in enumerate(zip(row, widths, strict=True))
         )
         for row in rows

@@ -20,7 +20,8 @@ from krag_eval._utils.objects import cached_property
 _MOST_TIMES = 200
 _MOST_REPEATS = 500
 _MOST_FOOTER = 2**26
-_BUFFER = 2**20
+# A row group may be larger than the memory.
+_STREAMED = {"page_checksum_verification": True, "pre_buffer": False, "buffer_size": 2**20}
 _AT_ONCE, _SMALL = 2**26, 2**24
 # Beyond this, what repeats in a dictionary is not written out.
 _MOST_REPEATED = 2**28
@@ -55,15 +56,7 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
                 f"{path}: its footer has {length / 2**20:,.0f} MB, more than {_MOST_FOOTER // 2**20} MB, which is no "
                 "real data. Write it in fewer row groups and columns."
             )
-        # Streamed, since a row group may be larger than the memory.
-        super().__init__(
-            source,
-            read_dictionary=read_dictionary,
-            metadata=metadata,
-            page_checksum_verification=True,
-            pre_buffer=False,
-            buffer_size=_BUFFER,
-        )
+        super().__init__(source, read_dictionary=read_dictionary, metadata=metadata, **_STREAMED)
 
     def iter_batches(
         self,
@@ -189,14 +182,7 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
         return None
 
     def _as_dictionaries(self, paths: Sequence[str]) -> pq.ParquetFile:
-        return pq.ParquetFile(
-            self._opened,
-            read_dictionary=paths,
-            metadata=self.metadata,
-            page_checksum_verification=True,
-            pre_buffer=False,
-            buffer_size=_BUFFER,
-        )
+        return pq.ParquetFile(self._opened, read_dictionary=paths, metadata=self.metadata, **_STREAMED)
 
     def _divided(self, batch: pa.RecordBatch, first: int, free: int) -> Iterator[tuple[pa.RecordBatch, int]]:
         """Yield parts of a batch that are held at once, with their sizes, and refuse a row that is too large."""
