@@ -179,8 +179,8 @@ def _ask(ask: Callable[[list[str]], object], texts: list[str], name: str, where:
     if rows.dtype.kind not in "fiu" or rows.ndim != 2 or not rows.shape[1]:
         raise InvalidInputError(
             f"The embedding model {name} returned {describe_type(returned)} of shape {rows.shape} and type "
-            f"{rows.dtype} for {where}. It must return numbers of shape (n_texts, dimension). Check what it returns for "
-            "a list of texts."
+            f"{rows.dtype} for {where}. It must return numbers of shape (n_texts, dimension). Check what it returns "
+            "for a list of texts."
         )
     if len(rows) != len(texts):
         raise InvalidInputError(
