@@ -246,10 +246,10 @@ _SHAPES = {
             rf"(?!\w{{1,20}}://){_NONE}[\"']?(?:{_LIKE_A_KEY}|(?=\S{{0,64}}[!@#$%^*]))[^\s\"']{{4,}}"
         ),
     ),
+    ("jdbc:oracle:", "sqlplus"): (r"(jdbc:oracle:\w{1,9}:|\bsqlplus\s(?:-\w\s)?)[^\s@]{1,200}(?=@)",),
 }
 # User and password of an address, also with a slash in the password, but not `host:9200/path?q=a@b`.
 _ADDRESS = re.compile(r"(?<=://)(?:[^\s/?#]*@|[^\s/?#@:]{0,99}:(?!\d{1,5}[/?#])[^\s\"'<>]{1,200}@)")
-_ORACLE = r"(jdbc:oracle:\w{1,9}:|\bsqlplus\s(?:-\w\s)?)[^\s@]{1,200}(?=@)"
 _VALUE_OF = re.compile(
     r"(?:pass|pwd|psw|pw|secret|cred|dsn|conn|key|token|auth|user.info|otp|sid|sig|jwt|pat|pin)"
     r"[\w\"'`\\\] -]{0,24}(?:[=:,>(]|%3d)"
@@ -347,8 +347,7 @@ def key_form() -> re.Pattern[str]:
 @functools.cache
 def shapes() -> tuple[tuple[tuple[str, ...], list[re.Pattern[str]]], ...]:
     """Return the other patterns, compiled likewise, each list with the signs of which a text must have one."""
-    all_of_them = {**_SHAPES, ("jdbc:oracle:", "sqlplus"): (_ORACLE,)}
-    return tuple((signs, [re.compile(one, re.IGNORECASE) for one in forms]) for signs, forms in all_of_them.items())
+    return tuple((signs, [re.compile(one, re.IGNORECASE) for one in forms]) for signs, forms in _SHAPES.items())
 
 
 def _kinds(text: str) -> bytes:

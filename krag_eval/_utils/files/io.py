@@ -139,17 +139,24 @@ def open_file(path: StrPath) -> BinaryIO:
         raise unreadable(path, error) from error
 
 
+@contextlib.contextmanager
+def _reading(path: StrPath) -> Iterator[BinaryIO]:
+    """Open a file to read bytes from; while it is read, errors of the system name it."""
+    with open_file(path) as file:
+        try:
+            yield file
+        except OSError as error:
+            raise unreadable(path, error) from error
+
+
 def lines_of(path: StrPath) -> Iterator[bytes]:
     """Yield the lines of a file, each with its line end.
 
     Raises:
         InvalidInputError: The file cannot be opened or read, or a line is longer than the limit `row`.
     """
-    with open_file(path) as file:
-        try:
-            yield from _bounded_lines(path, file, "this line has")
-        except OSError as error:
-            raise unreadable(path, error) from error
+    with _reading(path) as file:
+        yield from _bounded_lines(path, file, "this line has")
 
 
 def _bounded_lines(path: StrPath, file: Any, has: str) -> Iterator[bytes]:
@@ -177,18 +184,15 @@ def read_whole(path: StrPath) -> bytes:
         InvalidInputError: The file cannot be opened or read, or has more bytes than the limit `file`.
     """
     content = io.BytesIO()
-    with open_file(path) as file:
-        try:
-            while part := file.read(1 << 20):
-                content.write(part)
-                if content.tell() > limit("file"):  # a device such as /dev/zero has no end
-                    raise InvalidInputError(
-                        f"{path}: has more than {shown('file')}, too much for a file that is read as a whole. Write it "
-                        "as JSONL. ",
-                        *to_allow("file"),
-                    )
-        except OSError as error:
-            raise unreadable(path, error) from error
+    with _reading(path) as file:
+        while part := file.read(1 << 20):
+            content.write(part)
+            if content.tell() > limit("file"):  # a device such as /dev/zero has no end
+                raise InvalidInputError(
+                    f"{path}: has more than {shown('file')}, too much for a file that is read as a whole. Write it as "
+                    "JSONL. ",
+                    *to_allow("file"),
+                )
     return content.getvalue()
 
 
@@ -198,11 +202,8 @@ def read_head(path: StrPath, size: int) -> bytes:
     Raises:
         InvalidInputError: It cannot be opened, or is only a pointer of Git LFS.
     """
-    with open_file(path) as file:
-        try:
-            head = file.read(size)
-        except OSError as error:
-            raise unreadable(path, error) from error
+    with _reading(path) as file:
+        head = file.read(size)
     if head.startswith(b"version https://git-lfs"):
         raise InvalidInputError(f"{path}: is a pointer of Git LFS, not the file itself. Fetch it with: git lfs pull")
     return head

@@ -41,13 +41,9 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
     Args:
         source: The opened file.
         path: Its name, for messages.
-        read_dictionary: The columns of strings that are read as dictionaries.
-        metadata: The footer, if it was read before.
     """
 
-    def __init__(
-        self, source: pa.NativeFile, path: str | os.PathLike[str], *, read_dictionary: Any = None, metadata: Any = None
-    ) -> None:
+    def __init__(self, source: pa.NativeFile, path: str | os.PathLike[str]) -> None:
         size = source.size()
         self._opened, self._path = source, path
         self._n_footer = length = int.from_bytes(source.read_at(8, max(size - 8, 0))[:4], "little")
@@ -56,7 +52,7 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
                 f"{path}: its footer has {length / 2**20:,.0f} MB, more than {_MOST_FOOTER // 2**20} MB, which is no "
                 "real data. Write it in fewer row groups and columns."
             )
-        super().__init__(source, read_dictionary=read_dictionary, metadata=metadata, **_STREAMED)
+        super().__init__(source, **_STREAMED)
 
     def iter_batches(
         self,
