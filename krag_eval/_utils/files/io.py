@@ -17,10 +17,9 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.formatting import escape_controls
 from krag_eval._utils.limits import limit, shown, to_allow
 
 StrPath = str | os.PathLike[str]
@@ -41,56 +40,34 @@ _MOST_TIMES = 500
 _MOST_EMPTY_LINES = 1_000_000
 _BUFFER = 1 << 16
 DASH = "-"
-_CI = ("GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "TEAMCITY_VERSION")  # where a pipe may be the log, read for commands
 
 
-class StandardStreams:
-    """Standard input and output, which the command line calls `-`.
-
-    Args:
-        output: What is written to.
-        folder: An empty folder for the copy of standard input.
-    """
-
-    def __init__(self, output: Any, folder: Path) -> None:
-        self._output = output
-        self._copy = folder / "stdin"
+class Streams(Protocol):
+    """Standard input and output, where the path `-` stands for them."""
 
     def input(self) -> Path:
         """Return a copy of standard input, which can be examined and then read from its beginning."""
-        if not self._copy.exists():
-            with self._copy.open("xb") as copy:
-                shutil.copyfileobj(sys.stdin.buffer, copy)
-        return self._copy
+        ...
 
     def write(self, parts: Iterable[bytes]) -> None:
-        """Write to standard output what a file would hold; in text, nothing steers a terminal or the job of a log."""
-        self._output.flush()
-        is_logged = any(map(os.environ.get, _CI)) and not stat.S_ISREG(os.fstat(self._output.fileno()).st_mode)
-        if is_logged or self._output.isatty():
-            whole = b"".join(parts)
-            is_data = is_logged and whole.startswith(b"PAR1")  # Parquet
-            parts = [whole if is_data else escape_controls(whole.decode("utf-8", "backslashreplace")).encode()]
-        for part in parts:
-            self._output.buffer.write(part)
-        self._output.flush()
+        """Write to standard output what a file would hold."""
+        ...
 
 
-_STREAMS: ContextVar[StandardStreams | None] = ContextVar("standard streams", default=None)
+_STREAMS: ContextVar[Streams | None] = ContextVar("standard streams", default=None)
 
 
 @contextlib.contextmanager
-def standard_streams(output: Any) -> Iterator[None]:
-    """Let the path `-` stand for standard input where a file is read, and for this output where one is written."""
-    with tempfile.TemporaryDirectory() as folder:
-        token = _STREAMS.set(StandardStreams(output, Path(folder)))
-        try:
-            yield
-        finally:
-            _STREAMS.reset(token)
+def standard_streams(streams: Streams) -> Iterator[None]:
+    """Let the path `-` stand for standard input where a file is read, and for standard output where one is written."""
+    token = _STREAMS.set(streams)
+    try:
+        yield
+    finally:
+        _STREAMS.reset(token)
 
 
-def _streams(path: StrPath) -> StandardStreams | None:
+def _streams(path: StrPath) -> Streams | None:
     return _STREAMS.get() if os.fspath(path) == DASH else None
 
 
