@@ -19,6 +19,7 @@ from ._utils.errors import did_you_mean as did_you_mean
 from ._utils.errors import errors_at as errors_at
 from ._utils.errors import needing as needing
 from ._utils.errors import refuse as refuse
+from ._utils.errors import refuse_raised as refuse_raised
 from ._utils.errors import show as show
 from ._utils.errors import warn as warn
 from ._utils.errors import with_name as with_name
@@ -111,8 +112,6 @@ from .analysis.planning import pilot_deviation as pilot_deviation
 from .analysis.planning import pilot_differences as pilot_differences
 from .analysis.verification import AGREEMENT as AGREEMENT
 from .analysis.verification import Verification as Verification
-from .cli.output import print_first as print_first
-from .cli.output import print_indented as print_indented
 from .datasets import findings as findings
 from .datasets.argument_order import gold_first as gold_first
 from .datasets.bulk import without_collector as without_collector
