@@ -29,10 +29,10 @@ from krag_eval.toolkit import (
     one_of,
     refuse,
     reporter,
-    standard_streams,
 )
 from krag_eval_cli import typed
 from krag_eval_cli.options import values_of
+from krag_eval_cli.streams import streams_as_files
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -313,7 +313,7 @@ def dashes(command: str, given: Mapping[str, Any]) -> Iterator[None]:
             listed = " and ".join(f"`{_shown(name)}`" for name in names)
             raise InvalidInputError(f"{listed} are both '-', {stream}. Give a file for all but one of them.")
     others = contextlib.redirect_stdout(sys.stderr) if set(written) - _PRINTED else contextlib.nullcontext()
-    with standard_streams(sys.stdout), others:
+    with streams_as_files(sys.stdout), others:
         yield
 
 
