@@ -8,13 +8,12 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 from krag_eval import InvalidInputError, KragEvalError
-from krag_eval.toolkit import lifecycle, refuse, warn
+from krag_eval.toolkit import lifecycle, need_installed, one_of, warn
 from krag_eval_langfuse.client import (
     LangfuseDeliveryError,
-    check_installed,
     load_langfuse,
     why_disabled,
     without_keys,
@@ -24,7 +23,6 @@ from krag_eval_langfuse.outbox import open_outbox
 from krag_eval_langfuse.scores import Primitive, Score
 
 _LOG = logging.getLogger("krag_eval.langfuse")
-OnError = Literal["log", "raise"]
 MOST_PROBLEMS = 20
 DELIVERIES = ("queue", "sync", "outbox")
 
@@ -78,15 +76,14 @@ class ScoreSender:
     def __init__(
         self, client: Any, *, delivery: str, on_error: str, needed_by: str, outbox: str | os.PathLike[str] | None = None
     ) -> None:
-        if on_error not in get_args(OnError):
-            refuse("on_error", "'log' or 'raise'", on_error)
+        one_of("on_error", on_error, ("log", "raise"))
         if client is not None and not callable(getattr(client, "create_score", None)):
             raise InvalidInputError(
                 f"`client` is of the type {type(client).__name__}, not a Langfuse client. Pass one, such as "
                 "`langfuse.get_client()` or `Langfuse(...)`, or leave it out."
             )
         if client is None:
-            check_installed(needed_by)
+            need_installed(needed_by, "langfuse", "langfuse")
         self.problems: list[str] = []
         self._delivery = make_delivery(delivery, outbox)
         self._counters = ScoreCounters()

@@ -206,7 +206,7 @@ def need_installed(needed_by: Part, package: str, extra: str | None) -> None:
     Raises:
         MissingDependencyError: It is not installed.
     """
-    with needing(needed_by, package, extra):
+    with needing(needed_by, package, extra), contextlib.suppress(ValueError):  # of a module object made by hand
         if importlib.util.find_spec(package) is None:
             raise ModuleNotFoundError(f"No module named {package!r}", name=package)
 

@@ -115,9 +115,9 @@ def test_both_sinks_send_the_few_scores_that_people_watch(
 
 
 def test_unknown_sessions_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match="'several', 'all' or 'none'"):
+    with pytest.raises(InvalidInputError, match="`sessions` must be one of 'several', 'all', 'none'"):
         EvaluationEventSink(sessions="some")
-    with pytest.raises(InvalidInputError, match="'several', 'all' or 'none'"):
+    with pytest.raises(InvalidInputError, match="`sessions` must be one of 'several', 'all', 'none'"):
         PhoenixSink("http://127.0.0.1:9", sessions="some")
 
 
