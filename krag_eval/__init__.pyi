@@ -47,7 +47,6 @@ from .documents.document import Span as Span
 from .documents.document import as_document as as_document
 from .documents.text import normalize as normalize
 from .documents.tokenizers import TOKENIZERS as TOKENIZERS
-from .evaluation.answers.evaluate import evaluate_answers as evaluate_answers
 from .evaluation.diagnosis import diagnose as diagnose
 from .evaluation.evaluate import evaluate as evaluate
 from .evaluation.evaluate import evaluate_ids as evaluate_ids

@@ -16,6 +16,9 @@ MODULES = {
     "krag_eval.analysis.estimation": "krag_eval_labels.estimation",
     "krag_eval.analysis.label_audit": "krag_eval_labels",
     "krag_eval.analysis.misses": "krag_eval.evaluation.misses",
+    "krag_eval._utils.signals": "krag_eval_cli.signals",
+    "krag_eval.cli": "krag_eval_cli",
+    "krag_eval.evaluation.answers": "krag_eval_answers",
     "krag_eval.llm": "krag_eval_llm",
     "krag_eval.report.chunkers": "krag_eval_chunkers.compare",
     "krag_eval.report.leaderboard": "krag_eval.analysis.leaderboard",
@@ -42,9 +45,6 @@ _NAMES = {
     "krag_eval.datasets.sessions": "Stage",
     "krag_eval.datasets.traces": "TraceSession",
     "krag_eval.documents.tokenizers": "Tokenizer",
-    "krag_eval.evaluation.answers.metrics": "ANSWER_METRICS",
-    "krag_eval.evaluation.answers.pairs": "AnswerPairs",
-    "krag_eval.evaluation.answers.result": "AnswerResult AnswerRow",
     "krag_eval.evaluation.diagnosis": "Diagnosis Miss",
     "krag_eval.evaluation.explanation": "Explanation",
     "krag_eval.evaluation.groups": "GroupedResults",
@@ -58,6 +58,7 @@ _NAMES = {
     "krag_eval.metrics.names": "DEFAULT_CUT_OFFS LIVE_CUT_OFFS",
     "krag_eval.report.records": "Report",
     "krag_eval.retrievers.evaluate": "RetrieverScores",
+    "krag_eval_answers": "ANSWER_METRICS AnswerPairs AnswerResult AnswerRow evaluate_answers",
     "krag_eval_chunkers": "ChunkerComparison Chunking compare_chunkers",
     "krag_eval_labels": (
         "Agreement DoctorReport Estimate Estimation apply_labels audit_labels estimate label_agreement plan_labels"

@@ -180,7 +180,7 @@ def refusal(found: Understanding, kind: str, path: str) -> Parts:
         said = (
             f"holds questions and answers ({names}), and no gold documents. Add a field with the ids or the texts of "
         )
-        more = "the documents that answer each question; an answer is none. `evaluate_answers` compares answers."
+        more = "the documents that answer each question; an answer is none. `krag_eval_answers` compares answers."
         return (said + more,)
     if kind == "evalset" and one.kind == "log":
         said = f"holds a log: what was retrieved, with answers, and no gold documents ({one.meaning}). "

@@ -85,7 +85,7 @@ from krag_eval import UnknownMetricError, check_gate, compare, evaluate
 from krag_eval.analysis.gate import Policy
 from krag_eval.report import build_report
 from krag_eval_report.html.cut_offs import cut_off_columns
-from tests.cli.test_help import help_of
+from tests.adapters.cli.test_help import help_of
 from tests.support.gate_cases import SET, make_run
 
 
@@ -265,7 +265,7 @@ RECIPES = {
         ),
         """
 from krag_eval import evaluate
-from tests.cli.test_help import help_of
+from tests.adapters.cli.test_help import help_of
 
 
 def test_it_is_everywhere():
@@ -298,8 +298,8 @@ def test_it_is_everywhere():
         ),
         """
 from krag_eval import InvalidInputError, evaluate
-from krag_eval.cli.options import values_of
-from tests.cli.test_help import help_of
+from krag_eval_cli.options import values_of
+from tests.adapters.cli.test_help import help_of
 
 
 def test_it_is_everywhere():
@@ -336,8 +336,8 @@ def test_it_is_everywhere():
 from pathlib import Path
 
 from krag_eval import InvalidInputError, read_evalset
-from krag_eval.cli.options import values_of
-from tests.cli.test_help import help_of
+from krag_eval_cli.options import values_of
+from tests.adapters.cli.test_help import help_of
 from tests.support.command_line import Runner
 
 
@@ -359,7 +359,7 @@ def test_it_is_everywhere(command: Runner):
         "Add an answer metric",
         (
             (
-                "krag_eval/evaluation/answers/metrics.py",
+                "adapters/krag_eval_answers/metrics.py",
                 after('    "rougeLsum": AnswerMetric(', '    "shine": AnswerMetric(exact_match),\n'),
             ),
             (
@@ -370,7 +370,8 @@ def test_it_is_everywhere(command: Runner):
             ),
         ),
         """
-from krag_eval import UnknownMetricError, evaluate_answers
+from krag_eval import UnknownMetricError
+from krag_eval_answers import evaluate_answers
 
 
 def test_it_is_everywhere():
@@ -378,7 +379,7 @@ def test_it_is_everywhere():
     with pytest.raises(UnknownMetricError, match="shine"):
         evaluate_answers(["a"], ["a"], metrics="unknown")
 """,
-        ("tests/evaluation/test_answers_input.py::test_the_page_of_answers_has_a_row_for_every_metric",),
+        ("tests/adapters/answers/test_input.py::test_the_page_of_answers_has_a_row_for_every_metric",),
     ),
     "a plot": Recipe(
         "Add a report section or plot",

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import krag_eval
+import krag_eval_answers
 import krag_eval_live
 import krag_eval_monitor
 from krag_eval import InvalidInputError, UnknownArgumentError
@@ -154,9 +155,9 @@ MISSPELLED: list[tuple[Callable[[Any], object], str]] = [
     (lambda name: front.evaluate(GOLD, FOUND, metrics=f"rbp({name}=0.5)"), "P"),
     (lambda name: front.evaluate(GOLD, FOUND, match_method=name), "rougel"),
     (lambda name: front.evaluate(GOLD, FOUND, match_method="rougeL", tokenizer=name), "word"),
-    (lambda name: front.evaluate_answers(["a"], ["a"], metrics=[name]), "token-f1"),
-    (lambda name: front.evaluate_answers({"q1": "a"}, {name: "a"}), "q_1"),
-    (lambda name: front.evaluate_answers(["a"], ["a"])[name], "rougel"),
+    (lambda name: krag_eval_answers.evaluate_answers(["a"], ["a"], metrics=[name]), "token-f1"),
+    (lambda name: krag_eval_answers.evaluate_answers({"q1": "a"}, {name: "a"}), "q_1"),
+    (lambda name: krag_eval_answers.evaluate_answers(["a"], ["a"])[name], "rougel"),
     (lambda name: front.compare(SET, {"base": RUN, "new": RUN}, baseline=name), "bas"),
     (lambda name: front.compare(SET, {"a": RUN, "b": RUN}, by=name), "typ"),
     (lambda name: front.compare(SET, {"a": RUN, "b": RUN}, missing=name), "emtpy"),

@@ -227,8 +227,8 @@ def test_an_unexpected_error_is_exit_70_with_its_traceback(gate: Runner, monkeyp
         raise RuntimeError("a mistake of ours\x1b[2J")
 
     Path("gate.toml").write_text('[gate]\nrequire = ["recall@5 >= 0.1"]\n', encoding="utf-8")
-    monkeypatch.setattr("krag_eval.cli.gate.check_gate", broken)
-    monkeypatch.setattr("krag_eval.cli.compare.compare_runs", broken, raising=False)
+    monkeypatch.setattr("krag_eval_cli.commands.gate.check_gate", broken)
+    monkeypatch.setattr("krag_eval_cli.commands.compare.compare_runs", broken, raising=False)
     code, out, err = gate("gate set.jsonl run.jsonl --policy gate.toml")
     assert (code, out) == (70, "")
     assert "Traceback" in err
@@ -245,7 +245,7 @@ def test_a_gate_whose_reader_has_gone_does_not_say_that_it_fails(gate: Runner, t
     line = ["gate", "set.jsonl", "run.jsonl", "--policy", "gate.toml"]
     for unbuffered in ([], ["-u"]):
         done = subprocess.run(
-            [sys.executable, *unbuffered, "-c", "from krag_eval.cli import main; main()", *line],
+            [sys.executable, *unbuffered, "-c", "from krag_eval_cli import main; main()", *line],
             stdout=write_end, stderr=subprocess.PIPE, cwd=tmp_path, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (141, b"")

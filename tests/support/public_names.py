@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 import krag_eval
+import krag_eval_answers
 import krag_eval_chunkers
 import krag_eval_labels
 import krag_eval_live
@@ -24,6 +25,7 @@ PACKAGES = (
     krag_eval_scale,
     krag_eval_report,
     krag_eval_chunkers,
+    krag_eval_answers,
 )
 PUBLIC: dict[str, Any] = {name: getattr(package, name) for package in PACKAGES for name in dir(package)}
 # Records that are only returned, and the like, are public in their rooms.

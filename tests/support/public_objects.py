@@ -28,12 +28,12 @@ from krag_eval.datasets.run import Latency
 from krag_eval.datasets.sessions import Stage
 from krag_eval.datasets.traces import TraceSession
 from krag_eval.documents.tokenizers import StemmingTokenizer
-from krag_eval.evaluation.answers.pairs import AnswerPairs
 from krag_eval.evaluation.groups import GroupedResults
 from krag_eval.evaluation.pipeline import EvaluationStart
 from krag_eval.matching.settings import ScoringSettings
 from krag_eval.metrics.judgments import Judgments
 from krag_eval.retrievers.recording import RetrieverChangedError
+from krag_eval_answers import AnswerPairs, RefusalTest, evaluate_answers, read_references
 from krag_eval_langfuse.client import LangfuseDeliveryError
 from krag_eval_langfuse.outbox import _DamagedError
 from krag_eval_live import Alert, ScoredRetrieval, ScoredSession
@@ -182,8 +182,8 @@ def grouped() -> GroupedResults[front.EvaluationResult]:
 OBJECTS: dict[str, Callable[[], Any]] = {
     "Alert": lambda: Alert("recall@1", 0.1, 0.4, None, 200),
     "AnswerPairs": lambda: AnswerPairs(["within three days"], ["three days"]),
-    "AnswerResult": lambda: front.evaluate_answers(["at nine", None], ["at nine", "who knows"], intervals=0.9),
-    "AnswerRow": lambda: front.evaluate_answers(["at nine"], ["at nine"]).per_answer[0],
+    "AnswerResult": lambda: evaluate_answers(["at nine", None], ["at nine", "who knows"], intervals=0.9),
+    "AnswerRow": lambda: evaluate_answers(["at nine"], ["at nine"]).per_answer[0],
     "AveragingMethod": lambda: front.AveragingMethod.MICRO,
     "BadRow": lambda: krag_eval_scale.BadRow(3, "q4", "`predicted` is null"),
     "Bench": bench,
@@ -231,6 +231,8 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Need": lambda: front.Need(any_of=[{"id": "a"}, front.Document(id="b")], grade=2),
     "Question": lambda: front.EvalSet(QUESTIONS)[0],
     "RAGEvaluator": front.RAGEvaluator,
+    "References": lambda: read_references({"q1": ["at nine", "nine"], "q2": None}),
+    "RefusalTest": lambda: RefusalTest(["ask the help desk"]),
     "RankingComparison": lambda: front.compare_rankings([["a", "b"], ["c"]], [["a", "x"], []], k=2),
     "ReanchorReport": lambda: front.reanchor(QUESTIONS, [{"id": "n", "text": "the red lamp is here"}]),
     "Report": lambda: front.build_report({"one": evaluated(intervals=0.9), "other": evaluated(OTHER)}),

@@ -24,16 +24,16 @@ import pyarrow.parquet as pq
 import pytest
 
 import krag_eval
+import krag_eval_answers
 import krag_eval_chunkers
 import krag_eval_labels
 import krag_eval_live
 import krag_eval_llm
 import krag_eval_monitor
 import krag_eval_scale
-from krag_eval.evaluation.answers.metrics import ANSWER_METRICS
-from krag_eval.evaluation.answers.pairs import AnswerPairs
 from krag_eval.krag import evaluators as krag_evaluators
 from krag_eval.krag.tokenizers import KiwiTokenizer
+from krag_eval_answers import ANSWER_METRICS, AnswerPairs
 from krag_eval_report import plots
 from tests.support import trace_cases
 from tests.support.advice import follow
@@ -47,6 +47,7 @@ from tests.support.suggestions import ROOT, Case
 front: Any = krag_eval  # a type checker would stop most of these mistakes
 live: Any = krag_eval_live
 models: Any = krag_eval_llm
+evaluate_answers: Any = krag_eval_answers.evaluate_answers
 labels: Any = krag_eval_labels
 drawn: Any = plots
 krag: Any = krag_evaluators
@@ -1143,7 +1144,7 @@ TASKS = [
         then=lambda text: named(text)([["a", "b"]], ["a"]),
     ),
     Case(
-        lambda **more: front.evaluate_answers(["a"], ["a"], **more),
+        lambda **more: evaluate_answers(["a"], ["a"], **more),
         r"embeddings=\.\.\.",
         {"metrics": ["semantic_similarity"]},
         value=embed,
@@ -1151,22 +1152,26 @@ TASKS = [
     Case(
         lambda: ANSWER_METRICS["semantic_similarity"].function(AnswerPairs(["a"], ["a"])),
         r"embeddings=\.\.\.",
-        then=lambda text: front.evaluate_answers(
+        then=lambda text: evaluate_answers(
             ["a"], ["a"], metrics=["semantic_similarity"], **{text.split("=")[0]: embed}
         ),
     ),
     Case(
-        lambda: front.evaluate_answers(["a"], ["a"], metrics=[lambda pairs: [1.0], lambda pairs: [0.0]]),
+        lambda: evaluate_answers(["a"], ["a"], metrics=[lambda pairs: [1.0], lambda pairs: [0.0]]),
         "with `def`",
-        then=lambda text: front.evaluate_answers(["a"], ["a"], metrics=[by_def]),
+        then=lambda text: evaluate_answers(["a"], ["a"], metrics=[by_def]),
     ),
-    Case(lambda **more: front.evaluate_answers(["a"], ["a"], **more), "Leave `questions`", {"questions": [7]}),
+    Case(lambda **more: evaluate_answers(["a"], ["a"], **more), "Leave `questions`", {"questions": [7]}),
     Case(
-        lambda: front.evaluate_answers([{"id": "q1"}], ["a"]),
+        lambda: evaluate_answers([{"id": "q1"}], ["a"]),
         "`evalset_from_rows`",
-        then=lambda text: front.evaluate_answers(named(text)([{"id": "q1", "gold": ["x"], "answer": "a"}]), ["a"]),
+        then=lambda text: evaluate_answers(named(text)([{"id": "q1", "gold": ["x"], "answer": "a"}]), ["a"]),
     ),
-    Case(lambda **more: front.evaluate_answers(["a"], ["a"], **more), r"refusals=\[.*?\]", {"refusals": "ask"}),
+    Case(
+        lambda **more: evaluate_answers(["a"], ["a"], **more),
+        r"refusals=\[.*?\]",
+        {"refusals": "ask"},
+    ),
     Case(
         lambda **more: models.judge_contexts(["It costs 10 euros."], [[CORPUS[0]]], writer([]), **more),
         r"questions=\.\.\.",
@@ -1414,9 +1419,9 @@ TASKS = [
 BENCH = "bench --corpus lamps.jsonl --retriever search:lamps --samples 2 --skip-e2e"
 # Pieces of messages of which nothing is copied, or nothing that could be tried here.
 ALLOWED = {
-    "`--install-completion` knows {}, and this": "tests/cli/test_completion.py prints what `--show-completion` does",
-    "Options and examples: krag-eval COMMAND --help": "tests/cli/test_help.py asks every command for its help",
-    "More options, explained by --help-all": "tests/cli/test_help.py does",
+    "`--install-completion` knows {}, and this": "tests/adapters/cli/test_completion.py prints what it does",
+    "Options and examples: krag-eval COMMAND --help": "tests/adapters/cli/test_help.py asks every command for its help",
+    "More options, explained by --help-all": "tests/adapters/cli/test_help.py does",
     "`--language` {} needs a file to write": "tests/adapters/report/test_markdown_languages.py gives `--out`",
     "--output is called --out now": "tests/adapters/llm/test_bench_command.py gives either",
     "and `krag-eval generate` writes": "tests/adapters/llm/test_generate_command.py calls it, with a model",
@@ -1448,9 +1453,9 @@ ALLOWED = {
     "The processes of `": "a script without a main guard; the same argument is tried beside it",
     "No embedding model was given.": "the settings say the same before",
     "which a report needs": "`compare` refuses such results before, in the same words",
-    "\n        krag-eval ": "an example in a help text: tests/cli/test_help.py runs each",
+    "\n        krag-eval ": "an example in a help text: tests/adapters/cli/test_help.py runs each",
     "does not record the source of its retriever": "--fresh is tried on a run that records it",
-    "Standard input has no name": "tests/cli/test_dash.py pipes a set, and gives --out",
+    "Standard input has no name": "tests/adapters/cli/test_dash.py pipes a set, and gives --out",
     "retrieval(k, min_METRIC": "the form of a marker, in the list of markers that pytest prints",
     "keywords only, such as k=5, min_recall=0.8": "tests/analysis/test_pytest_plugin.py marks tests with it",
     "has no bound. Give one, such as min_recall=0.8": "tests/analysis/test_pytest_plugin.py marks tests with it",

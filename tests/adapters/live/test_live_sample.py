@@ -13,7 +13,7 @@ from krag_eval_live import LiveScorer
 from krag_eval_live import scorer as live
 from tests.support.live_cases import GOLD, RETRIEVED, Recorder, retrieve
 
-N = 2_000
+N = 1_000
 
 
 def sampled(share: float, prefix: str = "s") -> set[str]:
