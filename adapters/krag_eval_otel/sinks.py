@@ -22,8 +22,7 @@ from opentelemetry._logs import LogRecord, SeverityNumber, get_logger
 from opentelemetry.trace import TraceFlags
 from opentelemetry.util.types import AnyValue
 
-from krag_eval import InvalidInputError
-from krag_eval.toolkit import retrying
+from krag_eval.toolkit import refuse, retrying
 from krag_eval_live import RetrievalSink, ScoredRetrieval, ScoredSession
 from krag_eval_live.sinks import fewest_searches
 
@@ -192,7 +191,7 @@ class PhoenixSink(_SpanSink):
     ) -> None:
         super().__init__(sessions)
         if not endpoint.startswith(("http://", "https://")):
-            raise InvalidInputError(f"`endpoint` is {endpoint!r:.60}. Give an address such as 'http://127.0.0.1:6006'.")
+            refuse("endpoint", "an address such as 'http://127.0.0.1:6006'", endpoint)
         self.counters = AnnotationCounters()
         self.problems: list[str] = []
         self._endpoint = endpoint.rstrip("/")

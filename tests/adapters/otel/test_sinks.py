@@ -211,5 +211,5 @@ def test_a_phoenix_that_is_not_there_is_counted_and_stops_nothing() -> None:
     ask(scoring, n=2)
     assert (scoring.counters.scored, sink.counters.sent, sink.counters.waiting) == (2, 0, 0)
     assert sink.counters.failed > 0
-    with pytest.raises(InvalidInputError, match=r"Give an address such as 'http://127\.0\.0\.1:6006'"):
+    with pytest.raises(InvalidInputError, match=r"an address such as 'http://127\.0\.0\.1:6006'"):
         PhoenixSink("127.0.0.1:6006")
