@@ -50,7 +50,10 @@ class OpenRun:
     @property
     def root(self) -> Self:
         """The outermost run around it."""
-        return next(run for run in self.around() if run.parent is None)
+        run = self
+        while run.parent is not None:
+            run = run.parent
+        return run
 
     def note_search(self) -> None:
         """Note a retrieval in this run and in all runs around it: what they return was counted there."""
