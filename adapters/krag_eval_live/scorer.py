@@ -63,7 +63,7 @@ class LiveOptions(ScoringSettings, total=False):
     """The arguments of `LiveScorer` beside the gold, for those who pass them on."""
 
     k: int | str | Sequence[int | str | None] | None
-    metrics: str | Sequence[str | MetricFunction] | None
+    metrics: Any
     sinks: object
     max_pending: int
     window: int
