@@ -19,6 +19,7 @@ from ._utils.errors import RetrieverError as RetrieverError
 from ._utils.errors import describe_type as describe_type
 from ._utils.errors import did_you_mean as did_you_mean
 from ._utils.errors import errors_at as errors_at
+from ._utils.errors import need_installed as need_installed
 from ._utils.errors import needing as needing
 from ._utils.errors import refuse as refuse
 from ._utils.errors import refuse_raised as refuse_raised
