@@ -178,10 +178,9 @@ from .evaluation.causes import CAUSES as CAUSES
 from .evaluation.causes import ranks_of_causes as ranks_of_causes
 from .evaluation.charts import new_figure as new_figure
 from .evaluation.detail import Detail as Detail
+from .evaluation.detail import GoldTable as GoldTable
 from .evaluation.diagnosis import Diagnosis as Diagnosis
-from .evaluation.explanation import GoldColumns as GoldColumns
 from .evaluation.explanation import SearchOutcome as SearchOutcome
-from .evaluation.explanation import gold_columns as gold_columns
 from .evaluation.explanation import search_outcomes as search_outcomes
 from .evaluation.explanation import show_document as show_document
 from .evaluation.groups import GroupedResults as GroupedResults
