@@ -45,11 +45,12 @@ def test_a_near_text_of_a_miss_is_named_in_both_ways() -> None:
 
 
 def test_a_diagnosis_changes_no_explanation() -> None:
-    result = evaluate([["a b c d e f g h"]], [["a b c d e f x y z", "a b c d"]], k=2, match_method="text")
+    gold, found = [["the red lamp is sold out"], ["y"]], [["red lamps", "the red lamp is sold"], ["y"]]
+    result = evaluate(gold, found, k=2, match_method="text")
     before = list(result.explanations())
     assert [miss.cause for miss in result.misses()[0].misses] == ["cut"]
-    assert [miss.near_rank for miss in diagnose(result).misses] == [1]
-    assert list(result.explanations()) == before == [result.explain(0)]
+    assert [miss.near_rank for miss in diagnose(result).misses] == [2]
+    assert list(result.explanations()) == before == [result.explain(0), result.explain(1)]
 
 
 def test_a_streamed_result_kept_nothing_to_explain() -> None:
