@@ -33,7 +33,6 @@ from .datasets import inspect_file as inspect_file
 from .datasets import read_corpus as read_corpus
 from .datasets import read_evalset as read_evalset
 from .datasets import read_run as read_run
-from .datasets import reanchor as reanchor
 from .datasets import stream_pairs as stream_pairs
 from .datasets import validate as validate
 from .datasets import write_evalset as write_evalset
@@ -78,7 +77,5 @@ from .retrievers import evaluate_retriever as evaluate_retriever
 from .retrievers import evaluate_retrievers as evaluate_retrievers
 from .retrievers.agents import arun_agent as arun_agent
 from .retrievers.agents import run_agent as run_agent
-from .retrievers.live import LiveScorer as LiveScorer
-from .retrievers.live import RetrievalSink as RetrievalSink
 from .retrievers.runner import arun_retriever as arun_retriever
 from .retrievers.runner import run_retriever as run_retriever

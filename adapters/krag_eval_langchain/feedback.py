@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from krag_eval import InvalidInputError, RetrievalSink
-from krag_eval.toolkit import ScoredRetrieval, ScoredSession, describe_error, threads
+from krag_eval import InvalidInputError
+from krag_eval.toolkit import describe_error, threads
+from krag_eval_live import RetrievalSink, ScoredRetrieval, ScoredSession
 
 _LOG = logging.getLogger("krag_eval.langsmith")
 _NAMESPACE = uuid.UUID("b1f2a0c4-93c5-5a57-8f55-3f3e1d0c7a21")

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from krag_eval import EvaluationResult, InvalidInputError, RetrievalSink
-from krag_eval.toolkit import EvaluationStart, QueryResult, ScoredRetrieval, ScoredSession, refuse, warn
+from krag_eval import EvaluationResult, InvalidInputError
+from krag_eval.toolkit import EvaluationStart, QueryResult, refuse, warn
 from krag_eval_langfuse.client import check_run_id, check_timestamp
 from krag_eval_langfuse.locating import Locator
 from krag_eval_langfuse.scores import Primitive, Score, ScoreNames, Target, make_scores, texts
 from krag_eval_langfuse.sender import ScoreCounters, ScoreSender
+from krag_eval_live import RetrievalSink, ScoredRetrieval, ScoredSession
 
 if TYPE_CHECKING:
     from krag_eval.toolkit import Diagnosis

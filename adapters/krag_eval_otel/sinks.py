@@ -22,8 +22,9 @@ from opentelemetry._logs import LogRecord, SeverityNumber, get_logger
 from opentelemetry.trace import TraceFlags
 from opentelemetry.util.types import AnyValue
 
-from krag_eval import InvalidInputError, RetrievalSink
-from krag_eval.toolkit import ScoredRetrieval, ScoredSession, refuse, retrying
+from krag_eval import InvalidInputError
+from krag_eval.toolkit import refuse, retrying
+from krag_eval_live import RetrievalSink, ScoredRetrieval, ScoredSession
 
 _LOG = logging.getLogger("krag_eval.otel")
 EVENT = "gen_ai.evaluation.result"

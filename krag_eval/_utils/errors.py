@@ -238,6 +238,18 @@ def refuse(argument: str, must: str, got: object, *cure: Part, at: str | None = 
     raise (error if at is None else error.at(at)) from None
 
 
+def refuse_raised(error: BaseException, before: str, after: str, *, at: str | None = None) -> NoReturn:
+    """Refuse what a foreign program raised over: it is described between two texts, without credentials.
+
+    Raises:
+        InvalidInputError: Always. What it raised is the cause, unless the traceback would show a credential.
+    """
+    from krag_eval._utils.redaction import as_cause, describe_error  # only an error needs it
+
+    refused = InvalidInputError(f"{before}{describe_error(error)}{after}")
+    raise (refused if at is None else refused.at(at)) from as_cause(error)
+
+
 _OURS = ("krag_eval.", "krag_eval_")
 
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 COMMANDS = "krag_eval.commands"
 LABELS = "krag_eval.labels"
-MONITORS = "krag_eval.monitors"
 REPORTS = "krag_eval.reports"
 
 

@@ -16,8 +16,6 @@ from .reading import read_evalset as read_evalset
 from .reading import read_run as read_run
 from .reading import write_evalset as write_evalset
 from .reading import write_run as write_run
-from .reanchoring import ReanchorReport as ReanchorReport
-from .reanchoring import reanchor as reanchor
 from .run import Latency as Latency
 from .run import Run as Run
 from .run import RunRow as RunRow

@@ -15,7 +15,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from krag_eval._utils.errors import InvalidInputError, describe_type, did_you_mean, show
+from krag_eval._utils.errors import InvalidInputError, describe_type, did_you_mean, refuse_raised, show
 from krag_eval._utils.files.io import is_file, unreadable
 from krag_eval.datasets.formats import conversations, llama_index, squad
 from krag_eval.datasets.formats.source import Source
@@ -175,11 +175,7 @@ def cut(texts: Mapping[str, str], chunker: object, name: str) -> list[Document]:
         try:
             pieces = list(split(text))
         except Exception as error:  # noqa: BLE001 - whatever the chunker raises
-            from krag_eval._utils.redaction import as_cause, describe_error  # only an error needs it
-
-            raise InvalidInputError(
-                f"{where}: it raised {describe_error(error)}. Fix the chunker, or leave it out."
-            ) from as_cause(error)
+            refuse_raised(error, f"{where}: it raised ", ". Fix the chunker, or leave it out.")
         before = [-1, 0]
         for number, piece in enumerate(pieces):
             content, *before = _place_of(piece, text, before, f"{where}, chunk {number}")

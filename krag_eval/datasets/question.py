@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from krag_eval._utils.checks import one_of
-from krag_eval._utils.errors import Argument, InvalidInputError, Parts, errors_at, refuse, show
+from krag_eval._utils.errors import Argument, InvalidInputError, Parts, errors_at, refuse, refuse_raised, show
 from krag_eval._utils.objects import ShortRepr
 from krag_eval.documents.access import Allowed
 from krag_eval.documents.document import (
@@ -331,11 +331,7 @@ def _listed(name: str, given: object, what: str) -> list[object]:
     try:
         return list(given)
     except Exception as error:  # noqa: BLE001 - raised again as ours
-        from krag_eval._utils.redaction import as_cause, describe_error  # only an error needs it
-
-        raise InvalidInputError(
-            f"`{name}`: iterating over it failed ({describe_error(error)}). Give a list."
-        ) from as_cause(error)
+        refuse_raised(error, f"`{name}`: iterating over it failed (", "). Give a list.")
 
 
 def _gold_need(given: Any) -> Document | Need:

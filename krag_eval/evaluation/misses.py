@@ -22,7 +22,7 @@ from krag_eval.evaluation.diagnosis import Miss, misses_of
 from krag_eval.evaluation.explanation import show_document
 from krag_eval.metrics.aggregation import key_of
 from krag_eval.metrics.names import as_key, is_lower_better
-from krag_eval.metrics.recall import recall
+from krag_eval.metrics.ranking import recall
 from krag_eval.metrics.sessions import session_recall
 
 if TYPE_CHECKING:

@@ -25,7 +25,6 @@ from krag_eval import (
     write_evalset,
 )
 from krag_eval.datasets.question import alternatives_in
-from tests.support.command_line import Runner
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*numbered from 0")
 KINDS = {"ids": "evalset", "texts": "evalset", "pairs": "evalset", "no_gold": "answers"}
@@ -203,26 +202,6 @@ def test_the_ids_of_the_run_say_what_is_one_id(tmp_path: Path) -> None:
     assert read_evalset(path, **found.options)[0].gold_chunk_ids == ("lending rules", "opening hours")
 
 
-def test_a_saved_reading_is_taken_from_then_on(tmp_path: Path, command: Runner) -> None:
-    path = tmp_path / "set.jsonl"
-    path.write_text(json.dumps({"question": QUESTION, "contexts": [SENTENCE]}))
-    assert command("inspect set.jsonl --save --columns gold_texts=contexts").code == 0
-    assert gold_of(read_evalset(path)[0]) == [SENTENCE]
-    (tmp_path / "set.jsonl.reading.json").write_text("[]")
-    with pytest.raises(InvalidInputError, match=r"set\.jsonl\.reading\.json: must be what"):
-        read_evalset(path)
-
-
-def test_the_command_prints_what_a_file_is_and_its_command_reads_it(tmp_path: Path, command: Runner) -> None:
-    path = tmp_path / "set.jsonl"
-    path.write_text(json.dumps({"query": QUESTION, "expected_chunks": ["b#1"], "answer": "Two."}))
-    (tmp_path / "run.jsonl").write_text('{"query_id": "0", "retrieved": [{"id": "b#1"}]}')
-    first, *_, typed, _ = command("inspect set.jsonl").out.splitlines()
-    assert first == "set.jsonl: an evaluation set (jsonl, 1 row)"
-    scored = command(f"{typed.removeprefix('Command: krag-eval ').replace('RUN', 'run.jsonl')} --k 1 --json -")
-    assert json.loads(scored.out)["runs"]["run"]["metrics"]["recall@1"] == 1.0
-
-
 def test_the_sessions_of_a_conversation_are_documents_with_their_dates(tmp_path: Path) -> None:
     talk = {
         "session_1": [{"speaker": "Ann", "dia_id": "D1:1", "text": "I moved in."}],
@@ -309,18 +288,11 @@ def test_the_json_of_llama_index_may_be_a_dict(tmp_path: Path) -> None:
     assert EvalSet(parts) == read_evalset(tmp_path / "qa.json")
 
 
-def test_paths_hold_for_rows_in_memory_and_for_options(tmp_path: Path, command: Runner) -> None:
+def test_paths_hold_for_rows_in_memory_and_in_files(tmp_path: Path) -> None:
     row = {"in": {"q": "When?"}, "docs": [{"id": "b"}], "out": {"hits": ["b"]}, "old": "x", "secret": ["y"]}
     columns = {"question": "in.q", "gold_chunk_ids": "docs.id"}
     assert evalset_from_rows([row], columns=columns)[0].gold_chunk_ids == ("b",)
     (tmp_path / "set.jsonl").write_text(json.dumps(row))
-    assert (
-        command("evaluate set.jsonl -k 1 --columns question=in.q,gold_chunk_ids=docs.id,retrieved_ids=out.hits").code
-        == 0
-    )
-    given = json.dumps(columns | {"must_not": ["old", "secret"]})
-    assert command("convert set.jsonl new.jsonl --columns", given).code == 0
-    assert [one.id for one in read_evalset(tmp_path / "new.jsonl")[0].must_not] == ["x", "y"]
     with pytest.raises(InvalidInputError, match=r"has no column 'in\.x'"):
         read_evalset(tmp_path / "set.jsonl", columns=columns | {"question": "in.x"})
 

@@ -23,7 +23,6 @@ from krag_eval import (
     evaluate_run,
     evaluate_stream,
     read_evalset,
-    reanchor,
     stream_pairs,
     validate,
     verify,
@@ -187,17 +186,6 @@ def test_validation_accepts_a_document_in_two_needs(tmp_path: Path) -> None:
     assert not validate(tmp_path / "s.jsonl").findings
     report = validate(tmp_path / "s.jsonl", corpus=[{"id": "a"}, {"id": "b"}])
     assert [finding.gold_id for finding in report.findings] == ["c"]
-
-
-def test_reanchoring_keeps_needs() -> None:
-    corpus = [{"id": "n1", "text": "chapter one: alpha beta gamma delta"}, {"id": "n2", "text": "one two three four"}]
-    given = [{"any_of": [{"id": "a", "text": "alpha beta gamma delta"}, {"id": "b", "text": "one two three four"}]}]
-    (need,) = reanchor([{"id": "q", "question": "?", "gold": given}], corpus).evalset["q"].gold
-    assert isinstance(need, Need)
-    assert [(one.id, one.text) for one in need.any_of] == [
-        ("n1", "alpha beta gamma delta"),
-        ("n2", "one two three four"),
-    ]
 
 
 def test_trec_eval_is_not_asked_about_needs() -> None:

@@ -14,7 +14,6 @@ from krag_eval import (
     KragEvalWarning,
     Question,
     read_evalset,
-    reanchor,
     validate,
     write_evalset,
 )
@@ -133,18 +132,6 @@ def test_a_question_refuses_rules_that_contradict_it(given: dict[str, Any]) -> N
 def test_a_format_without_a_place_for_rules_says_that_they_are_lost(tmp_path: Path) -> None:
     with pytest.warns(KragEvalWarning, match="`allowed`: 1, `asker`: 1, .*`must_not`: 2"):
         write_evalset(EvalSet(ROWS), tmp_path / "set.qrels", format="trec")
-
-
-def test_rules_stay_where_gold_is_linked_anew() -> None:
-    row = ROWS[0] | {"gold": [{"id": "old", "text": "We open at nine every day."}], "gold_chunk_ids": []}
-    moved = reanchor(EvalSet([row]), [{"id": "new", "text": "We open at nine every day."}]).evalset
-    assert [document.id for document in moved[0].gold] == ["new"]
-    assert (moved[0].must_not, moved[0].allowed, moved[0].asker) == (
-        EvalSet([row])[0].must_not,
-        row["allowed"],
-        "ann",
-    )
-    assert {"must_not", "allowed", "asker"} <= {*moved.to_pandas()}
 
 
 @pytest.mark.parametrize(

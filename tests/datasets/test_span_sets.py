@@ -1,4 +1,4 @@
-"""Sets whose gold is spans: files, SQuAD, chunking_evaluation, and reanchoring both ways."""
+"""Sets whose gold is spans: files, SQuAD and chunking_evaluation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from krag_eval import EvalSet, InvalidInputError, Need, Question, Span, evaluate, read_evalset, reanchor, write_evalset
+from krag_eval import EvalSet, InvalidInputError, Need, Question, Span, evaluate, read_evalset, write_evalset
 from tests.support.chunking_evaluation_by_hand import chunking_evaluation
 
 GUIDE = "Intro.  We ship on\nweekdays. Returns are free. The end."
@@ -137,41 +137,3 @@ def test_recall_equals_that_of_chunking_evaluation(
             assert values.values["span_recall"] == pytest.approx(theirs["recall"], abs=1e-12)
         assert (values.values["span_precision"] or 0) >= theirs["precision"] - 1e-12
     assert n_overlapping < 20
-
-
-def test_passages_become_the_spans_where_they_are() -> None:
-    given = one({"id": "c7", "text": "We ship on weekdays.", "metadata": {"doc_id": "guide"}}, {"text": "not there"})
-    report = reanchor(given, [{"id": "guide", "text": GUIDE}, {"id": "b", "text": "We ship on weekdays."}], to="spans")
-    assert (report.counts["moved"], report.counts["lost"]) == (1, 1)
-    assert report.anchors[0].span == Span("guide", 8, 28, "We ship on\nweekdays.")
-    [question] = report.evalset
-    assert question.to_dict()["gold"] == [SHIPPING, {"text": "not there"}]
-
-
-def test_spans_become_the_chunks_that_hold_them_by_their_offsets() -> None:
-    report = reanchor(
-        one({"doc_id": "guide", "start": 8, "end": 28}, {"doc_id": "guide", "start": 46, "end": 49}), CHUNKS
-    )
-    assert [(anchor.status, anchor.new_ids) for anchor in report.anchors] == [
-        ("split", ("n0", "n1")),
-        ("merged", ("n2",)),
-    ]
-    assert report.anchors[1].alternatives == ("n3",)
-    back = reanchor(report.evalset, [{"id": "guide", "text": GUIDE}], to="spans")
-    assert back.ok
-    assert set(places(back.evalset)[0]) == {("guide", 8, 28), ("guide", 46, 49)}
-
-
-def test_a_span_outside_of_all_chunks_is_lost() -> None:
-    report = reanchor(
-        one({"doc_id": "guide", "start": 800, "end": 820}, {"doc_id": "other", "start": 0, "end": 9}), CHUNKS
-    )
-    assert [anchor.status for anchor in report.anchors] == ["lost", "lost"]
-    assert places(report.evalset) == [[("guide", 800, 820), ("other", 0, 9)]]
-
-
-def test_reanchoring_names_the_question_of_a_wrong_span() -> None:
-    gold = {"doc_id": "guide", "start": 0, "end": 5}
-    rows = [{"id": "q0", "gold": [gold]}, {"id": "q1", "gold": [gold, gold | {"start": 7}]}]
-    with pytest.raises(InvalidInputError, match=r"^`actual\[1\]\[1\]` \(query 1, rank 2\): its span \(7, 5\) is empty"):
-        reanchor(rows, [{"id": "guide", "text": "Refunds take three days."}])

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError, evaluate, evaluate_run, inspect_file, read_evalset, read_run
-from tests.support.command_line import Runner
 
 # ruff: noqa: E501
 GOLD: dict[str, tuple[str, list[list[str]]]] = {
@@ -205,33 +204,3 @@ def test_hits_of_elasticsearch_keep_their_ids_beside_their_texts(tmp_path: Path)
     path.write_text(json.dumps({"query": "When?", "hits": hits}))
     (row,) = read_run(path).rows.values()
     assert [(one.id, one.text) for one in row.retrieved] == [("d1", "text 1"), ("d2", "text 2")]
-
-
-def test_the_run_tells_which_cells_hold_several_ids(command: Runner) -> None:
-    cells = ['"Refund policy, Shipping guide"', '"Shops, offices and more"', '"Old, and gone"']
-    rows = [f"{n},What?,{cell}" for n, cell in enumerate(cells)]
-    Path("set.csv").write_text("\n".join(["id,question,gold_chunk_ids", *rows]))
-    found = [["Refund policy", "x"], ["Shops, offices and more"], ["Shipping guide"]]
-    lines = [{"query_id": str(n), "retrieved": [{"id": one} for one in ids]} for n, ids in enumerate(found)]
-    Path("run.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    corpus = [{"id": one, "text": one} for one in ("Old", "and gone")]
-    Path("chunks.jsonl").write_text("\n".join(map(json.dumps, corpus)))
-    for option, counts in (("", [2, 1, 1]), ("--separator ;", [1, 1, 1])):
-        asked = f"evaluate set.csv run.jsonl --metrics recall -k 2 --per-query rows.jsonl {option}"
-        assert command(asked).code == 0
-        assert [json.loads(line)["n_gold"] for line in Path("rows.jsonl").read_text().splitlines()] == counts
-        Path("rows.jsonl").unlink()
-    assert command("diagnose set.csv run.jsonl -k 2 --json causes.json").code == 0
-    (causes,) = json.loads(Path("causes.json").read_text())["runs"].values()
-    assert (causes["n_gold"], causes["n_found"]) == (4, 2)
-    stages: list[dict[str, Any]] = [
-        {"name": "dense", "retrieved": [{"id": "x"}]},
-        {"name": "top", "inputs": ["dense"], "retrieved": []},
-    ]
-    lines = [{"query_id": str(n), "stages": stages} for n in range(3)]
-    Path("run.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    for option, n_needs in (("", 3), ("--corpus chunks.jsonl", 4)):
-        outcome = command(f"funnel set.csv run.jsonl {option} --json needs.json")
-        assert outcome.code == 0
-        (needs,) = json.loads(Path("needs.json").read_text())["runs"].values()
-        assert needs["n_needs"] == n_needs

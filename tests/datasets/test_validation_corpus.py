@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from krag_eval.datasets.reanchoring import reanchor
 from krag_eval.datasets.validation import validate
 
 Row = dict[str, Any]
@@ -93,12 +92,3 @@ def test_the_text_of_a_dead_id_is_looked_for_in_its_own_document_first() -> None
     for fields in ({"gold_doc_ids": ["d2"]}, {"gold": [{"id": "x", "text": TEXT, "metadata": {"doc_id": "d2"}}]}):
         (finding,) = validate([row(gold={"id": "x", "text": TEXT}) | fields], corpus).findings
         assert (finding.kind, finding.found_in) == ("dead_id", ("n2",))
-
-
-def test_a_set_that_was_linked_to_its_corpus_has_nothing_wrong_with_its_gold() -> None:
-    words = [f"word{number:03}" for number in range(120)]
-    gold = [{"id": f"o{n}", "text": " ".join(words[n : n + 30])} for n in range(0, 90, 15)]
-    corpus = [{"id": f"n{n}", "text": " ".join(words[n : n + 20])} for n in range(0, 120, 17)]
-    rows = [row(f"q{n}", f"{document['text'][:60]}?", document) for n, document in enumerate(gold)]
-    assert {kind for kind, _ in of(*rows, corpus=corpus)} == {"other_corpus", "dead_id"}
-    assert validate(reanchor(rows, corpus).evalset, corpus).findings == ()

@@ -13,7 +13,6 @@ import pytest
 from krag_eval import (
     Document,
     EvalSet,
-    LiveScorer,
     Question,
     Run,
     RunRow,
@@ -152,17 +151,6 @@ def test_files_questions_documents_and_explanations(tmp_path: Path, gold: str, f
     assert result["recall@1"] == 1
     assert "found at rank 1" in str(result.explain(0))
     assert questions[found] == questions[gold]
-
-
-@pytest.mark.parametrize(("gold", "found"), _FORMS)
-def test_live_scores_find_gold_by_the_id_of_the_query_and_by_its_name(gold: str, found: str) -> None:
-    scorer = LiveScorer({gold: [gold]}, k=1, match_method="id")
-    for number, query_id in enumerate((found, None)):
-        scorer.begin("langchain", number, found, query_id=query_id)
-        scorer.end(number, [{"id": found}])
-    assert scorer.flush()
-    result = scorer.result()
-    assert (result.n_queries, result["recall@1"]) == (2, 1)
 
 
 @pytest.mark.parametrize(("gold", "found"), _FORMS)

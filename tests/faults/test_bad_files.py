@@ -3,7 +3,7 @@
 Other bad files are tested elsewhere: JSONL line by line in `tests/_utils/test_files.py`, every format in
 `tests/datasets/test_formats_bad_input.py` (encodings, Git LFS, flipped bits of Parquet, line ends of any editor) and
 `tests/datasets/test_formats_refusals.py` (endless packed lines, pipes), the command line in
-`tests/cli/test_bad_input.py`, journals in `tests/retrievers/test_journal_refused.py`, ids that differ only in
+`tests/adapters/cli/test_bad_input.py`, journals in `tests/retrievers/test_journal_refused.py`, ids that differ only in
 spelling in `tests/datasets/test_validation_corpus.py`, the report's CSV in `tests/report/test_csv.py`.
 """
 

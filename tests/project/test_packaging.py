@@ -26,9 +26,11 @@ MATRIX = re.findall(r"\S+", (re.findall(r"^MATRIX := (.+)$", MAKEFILE, re.MULTIL
 FRAMEWORKS = {
     "krag_eval_answers": set(),
     "krag_eval_chunkers": set(),
+    "krag_eval_cli": set(),
     "krag_eval_labels": set(),
     "krag_eval_langchain": {"langchain_core", "langsmith"},
     "krag_eval_langfuse": {"langfuse", "opentelemetry"},
+    "krag_eval_live": set(),
     "krag_eval_llama_index": {"llama_index"},
     "krag_eval_llm": set(),
     "krag_eval_monitor": set(),

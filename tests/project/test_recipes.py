@@ -65,7 +65,7 @@ class Recipe(NamedTuple):
 METRIC = '''
 """Shine: a metric."""
 
-from krag_eval.metrics.recall import recall
+from krag_eval.metrics.ranking import recall
 
 
 def shine(judged, k=None):
@@ -85,7 +85,7 @@ from krag_eval import UnknownMetricError, check_gate, compare, evaluate
 from krag_eval.analysis.gate import Policy
 from krag_eval.report import build_report
 from krag_eval_report.html.cut_offs import cut_off_columns
-from tests.cli.test_help import help_of
+from tests.adapters.cli.test_help import help_of
 from tests.support.gate_cases import SET, make_run
 
 
@@ -144,7 +144,7 @@ def metric(line: str, pages: tuple[str, ...], *, named: str) -> Recipe:
         ),
         OF_METRIC.format(named=named, in_help=not named),
         (
-            f"{FRONT}test_each_metric_of_the_table_lives_in_a_file_named_after_its_function",
+            f"{FRONT}test_each_metric_of_the_table_lives_in_the_file_of_its_subject",
             f"{FRONT}test_the_docstring_of_a_metric_says_range_edge_cases_and_source",
             f"{FRONT}test_a_page_names_all_that_its_table_has",
             f"{SITE}test_the_reference_has_every_metric_once",
@@ -265,7 +265,7 @@ RECIPES = {
         ),
         """
 from krag_eval import evaluate
-from tests.cli.test_help import help_of
+from tests.adapters.cli.test_help import help_of
 
 
 def test_it_is_everywhere():
@@ -298,8 +298,8 @@ def test_it_is_everywhere():
         ),
         """
 from krag_eval import InvalidInputError, evaluate
-from krag_eval.cli.options import values_of
-from tests.cli.test_help import help_of
+from krag_eval_cli.options import values_of
+from tests.adapters.cli.test_help import help_of
 
 
 def test_it_is_everywhere():
@@ -336,8 +336,8 @@ def test_it_is_everywhere():
 from pathlib import Path
 
 from krag_eval import InvalidInputError, read_evalset
-from krag_eval.cli.options import values_of
-from tests.cli.test_help import help_of
+from krag_eval_cli.options import values_of
+from tests.adapters.cli.test_help import help_of
 from tests.support.command_line import Runner
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import krag_eval
 import krag_eval_answers
+import krag_eval_live
 import krag_eval_monitor
 from krag_eval import InvalidInputError, UnknownArgumentError
 from krag_eval._utils.suggestions import ARGUMENTS, INSTEAD
@@ -163,8 +164,11 @@ MISSPELLED: list[tuple[Callable[[Any], object], str]] = [
     (lambda name: front.Policy.from_dict({name: {"require": ["recall@5 >= 0.8"]}}), "gat"),
     (lambda name: front.read_run("run.jsonl", format=name), "json-l"),
     (lambda name: front.as_evalset(SET)[name], "q01"),
-    (lambda name: front.LiveScorer(SET, bands={name: (None, 1)}, on_alert=print), "emty"),
-    (lambda name: front.LiveScorer(SET, watch=krag_eval_monitor.Watch(signals=[name]), on_alert=print), "emty"),
+    (lambda name: krag_eval_live.LiveScorer(SET, bands={name: (None, 1)}, on_alert=print), "emty"),
+    (
+        lambda name: krag_eval_live.LiveScorer(SET, watch=krag_eval_monitor.Watch(signals=[name]), on_alert=print),
+        "emty",
+    ),
     (lambda name: krag_eval_monitor.Watch(signals={"empty": name}), "upp"),
     (lambda name: krag_eval_monitor.Watch(season=name), "days"),
     (lambda name: RESULT[name], "Recal_5"),

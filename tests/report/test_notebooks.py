@@ -75,7 +75,7 @@ def result(n_cut_offs: int = 3) -> Any:
 
 @functools.cache
 def many() -> dict[str, Run]:
-    return {f"{LONG}{number}": run(number % 4 + 2, f"{number}") for number in range(12)}
+    return {f"{LONG}{number}": run(number % 4 + 2, f"{number}") for number in range(6)}
 
 
 @functools.cache
@@ -107,7 +107,7 @@ OBJECTS: dict[str, Callable[[Path], Any]] = {
     "row of a comparison": lambda _: compared().rows[0],
     "transition": lambda _: compared().transitions[0],
     "all pairs": lambda _: compared(None),
-    "leaderboard": lambda _: leaderboard({f"{LONG}{number}": result() for number in range(50)}, intervals=True),
+    "leaderboard": lambda _: leaderboard({f"{LONG}{number}": result() for number in range(12)}, intervals=True),
     "funnel": lambda _: funnel(questions(), run(2), by="type"),
     "gate": lambda _: check_gate(
         questions(), run(2), Policy.from_dict({"gate": {"require": ["recall@10 >= 0.9"], "never": ["leak@10"]}})

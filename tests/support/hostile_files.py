@@ -181,7 +181,7 @@ def command(option: str) -> Callable[[Path], object]:
     """Give the file's text to an option of the command line."""
 
     def call(path: Path) -> object:
-        from krag_eval.cli import main
+        from krag_eval_cli import main
 
         line = path.with_name("rows.csv")
         line.write_text("id,question,gold,retrieved,type\nq,?,a,a,x\n")

@@ -9,6 +9,7 @@ import krag_eval
 import krag_eval_answers
 import krag_eval_chunkers
 import krag_eval_labels
+import krag_eval_live
 import krag_eval_llm
 import krag_eval_monitor
 import krag_eval_report
@@ -18,6 +19,7 @@ from krag_eval._utils.moved import NAMES
 PACKAGES = (
     krag_eval,
     krag_eval_labels,
+    krag_eval_live,
     krag_eval_llm,
     krag_eval_monitor,
     krag_eval_scale,

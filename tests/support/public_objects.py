@@ -15,6 +15,7 @@ import pyarrow as pa
 import krag_eval as front
 import krag_eval_chunkers
 import krag_eval_labels as labels
+import krag_eval_live
 import krag_eval_llm as llm
 import krag_eval_monitor
 import krag_eval_scale
@@ -31,12 +32,11 @@ from krag_eval.evaluation.groups import GroupedResults
 from krag_eval.evaluation.pipeline import EvaluationStart
 from krag_eval.matching.settings import ScoringSettings
 from krag_eval.metrics.judgments import Judgments
-from krag_eval.retrievers.live.alerts import Alert
-from krag_eval.retrievers.live.sinks import ScoredRetrieval, ScoredSession
 from krag_eval.retrievers.recording import RetrieverChangedError
 from krag_eval_answers import AnswerPairs, RefusalTest, evaluate_answers, read_references
 from krag_eval_langfuse.client import LangfuseDeliveryError
 from krag_eval_langfuse.outbox import _DamagedError
+from krag_eval_live import Alert, ScoredRetrieval, ScoredSession
 from krag_eval_llm.bench.answering import AnswerError
 from tests.support import bench_cases, context_judge_cases, gate_cases, generation_cases, live_cases
 
@@ -72,7 +72,7 @@ def partial_state() -> krag_eval_scale.PartialState:
     return krag_eval_scale.ColumnarScorer(k=2, match_method="id").partial_state(as_batch(ids, ids))
 
 
-def live() -> front.LiveScorer:
+def live() -> krag_eval_live.LiveScorer:
     scorer = live_cases.scored()
     for query, documents in live_cases.RETRIEVED.items():
         live_cases.retrieve(scorer, query, documents)
@@ -234,9 +234,9 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "References": lambda: read_references({"q1": ["at nine", "nine"], "q2": None}),
     "RefusalTest": lambda: RefusalTest(["ask the help desk"]),
     "RankingComparison": lambda: front.compare_rankings([["a", "b"], ["c"]], [["a", "x"], []], k=2),
-    "ReanchorReport": lambda: front.reanchor(QUESTIONS, [{"id": "n", "text": "the red lamp is here"}]),
+    "ReanchorReport": lambda: labels.reanchor(QUESTIONS, [{"id": "n", "text": "the red lamp is here"}]),
     "Report": lambda: front.build_report({"one": evaluated(intervals=0.9), "other": evaluated(OTHER)}),
-    "RetrievalSink": front.RetrievalSink,
+    "RetrievalSink": krag_eval_live.RetrievalSink,
     "RetrieverScores": lambda: front.evaluate_retrievers(
         QUESTIONS, {"a": retriever, "b": retriever}, k=2, progress=False
     ),

@@ -27,6 +27,7 @@ import krag_eval
 import krag_eval_answers
 import krag_eval_chunkers
 import krag_eval_labels
+import krag_eval_live
 import krag_eval_llm
 import krag_eval_monitor
 import krag_eval_scale
@@ -44,6 +45,7 @@ from tests.support.public_names import PUBLIC
 from tests.support.suggestions import ROOT, Case
 
 front: Any = krag_eval  # a type checker would stop most of these mistakes
+live: Any = krag_eval_live
 models: Any = krag_eval_llm
 evaluate_answers: Any = krag_eval_answers.evaluate_answers
 labels: Any = krag_eval_labels
@@ -298,7 +300,7 @@ def by_def(pairs: Any) -> Any:
     return np.ones(len(pairs.answers))
 
 
-class Noting(krag_eval.RetrievalSink):
+class Noting(krag_eval_live.RetrievalSink):
     def on_retrieval_scored(self, retrieval: Any, target: Any) -> None: ...
 
 
@@ -795,7 +797,7 @@ EVALUATE = [
         holds=lambda error: error is None,
     ),
     Case(
-        lambda **more: front.LiveScorer(SET, **more).sessions(),
+        lambda **more: live.LiveScorer(SET, **more).sessions(),
         "keep_documents=True",
         holds=lambda run: len(run) == 0,
     ),
@@ -854,7 +856,7 @@ EVALUATE = [
         {"corpus": [{"text": NINE}]},
         holds=lambda found: found.recall == 0.5,
     ),
-    Case(lambda: front.reanchor(SET, "corpus.jsonl"), r"`read_corpus\(path\)`", then=READ[2], holds=len),
+    Case(lambda: labels.reanchor(SET, "corpus.jsonl"), r"`read_corpus\(path\)`", then=READ[2], holds=len),
     Case(
         lambda **more: front.read_evalset("renamed.jsonl", **more),
         r"columns=\{.*?\}",
@@ -1322,14 +1324,14 @@ TASKS = [
         }.items()
     ),
     # Live scores
-    Case(lambda **more: front.LiveScorer(BY_DOCUMENT, **more), "level='document'"),
-    Case(lambda **more: front.LiveScorer(SET_BY_CHUNK, **more), "level='chunk'", {"level": "document"}),
-    Case(lambda **more: front.LiveScorer(**more), "Pass `gold`", value=SET),
-    Case(lambda **more: front.LiveScorer(**more), "`sinks`", value=[Noting()]),
+    Case(lambda **more: live.LiveScorer(BY_DOCUMENT, **more), "level='document'"),
+    Case(lambda **more: live.LiveScorer(SET_BY_CHUNK, **more), "level='chunk'", {"level": "document"}),
+    Case(lambda **more: live.LiveScorer(**more), "Pass `gold`", value=SET),
+    Case(lambda **more: live.LiveScorer(**more), "`sinks`", value=[Noting()]),
     Case(
-        lambda: front.LiveScorer(SET, watch=True, on_alert=print),
+        lambda: live.LiveScorer(SET, watch=True, on_alert=print),
         r"`krag_eval_monitor\.Watch\(\)`",
-        then=lambda text: front.LiveScorer(
+        then=lambda text: live.LiveScorer(
             SET, watch=evaluated(krag_eval_monitor=krag_eval_monitor)(text), on_alert=print
         ),
     ),
@@ -1417,9 +1419,9 @@ TASKS = [
 BENCH = "bench --corpus lamps.jsonl --retriever search:lamps --samples 2 --skip-e2e"
 # Pieces of messages of which nothing is copied, or nothing that could be tried here.
 ALLOWED = {
-    "`--install-completion` knows {}, and this": "tests/cli/test_completion.py prints what `--show-completion` does",
-    "Options and examples: krag-eval COMMAND --help": "tests/cli/test_help.py asks every command for its help",
-    "More options, explained by --help-all": "tests/cli/test_help.py does",
+    "`--install-completion` knows {}, and this": "tests/adapters/cli/test_completion.py prints what it does",
+    "Options and examples: krag-eval COMMAND --help": "tests/adapters/cli/test_help.py asks every command for its help",
+    "More options, explained by --help-all": "tests/adapters/cli/test_help.py does",
     "`--language` {} needs a file to write": "tests/adapters/report/test_markdown_languages.py gives `--out`",
     "--output is called --out now": "tests/adapters/llm/test_bench_command.py gives either",
     "and `krag-eval generate` writes": "tests/adapters/llm/test_generate_command.py calls it, with a model",
@@ -1451,9 +1453,9 @@ ALLOWED = {
     "The processes of `": "a script without a main guard; the same argument is tried beside it",
     "No embedding model was given.": "the settings say the same before",
     "which a report needs": "`compare` refuses such results before, in the same words",
-    "\n        krag-eval ": "an example in a help text: tests/cli/test_help.py runs each",
+    "\n        krag-eval ": "an example in a help text: tests/adapters/cli/test_help.py runs each",
     "does not record the source of its retriever": "--fresh is tried on a run that records it",
-    "Standard input has no name": "tests/cli/test_dash.py pipes a set, and gives --out",
+    "Standard input has no name": "tests/adapters/cli/test_dash.py pipes a set, and gives --out",
     "retrieval(k, min_METRIC": "the form of a marker, in the list of markers that pytest prints",
     "keywords only, such as k=5, min_recall=0.8": "tests/analysis/test_pytest_plugin.py marks tests with it",
     "has no bound. Give one, such as min_recall=0.8": "tests/analysis/test_pytest_plugin.py marks tests with it",

@@ -10,22 +10,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from krag_eval import EvalSet, InvalidInputError, normalize, write_evalset
-from krag_eval.toolkit import (
-    IdKey,
-    RunFileOptions,
-    check_free,
-    console,
-    dump_json,
-    format_to_write,
-    has_results,
-    notes,
-    number_of,
-    parse_names,
-    parse_threshold,
-    put_json,
-    read_runs,
-    refuse,
-)
+from krag_eval.toolkit import IdKey, dump_json, format_to_write, number_of, refuse
+from krag_eval_cli.files import RunFileOptions, check_free, has_results, read_runs
+from krag_eval_cli.options import parse_names, parse_threshold
+from krag_eval_cli.output import console, notes, put_json
 from krag_eval_labels.audit import audit_labels
 from krag_eval_labels.estimation import label_agreement, plan_labels
 from krag_eval_labels.files import apply_labels, write_queue

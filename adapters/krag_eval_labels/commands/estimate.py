@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from krag_eval.toolkit import RunFileOptions, console, number_of, put_json, read_runs, warn
+from krag_eval.toolkit import number_of, warn
+from krag_eval_cli.files import RunFileOptions, read_runs
+from krag_eval_cli.output import console, put_json
 from krag_eval_labels.estimation import estimate as estimate_metric
 from krag_eval_labels.estimation import read_labels, reader_of_labelled
 

@@ -5,21 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import (
-    RunFileOptions,
-    check_free,
-    check_number,
-    console,
-    notes,
-    number_of,
-    read_runs,
-    stopping,
-)
+from krag_eval.toolkit import check_number, number_of
+from krag_eval_cli.files import RunFileOptions, check_free, read_runs
+from krag_eval_cli.output import console, notes, stopping
+from krag_eval_labels.commands.terminal import label_in_terminal, read_keys
 from krag_eval_labels.labelling.current import Basis, Current, current_number
 from krag_eval_labels.labelling.exchange import export_queue, import_labels
 from krag_eval_labels.labelling.platforms import LABEL_STUDIO_CONFIG
 from krag_eval_labels.labelling.queue import LabelQueue
-from krag_eval_labels.labelling.terminal import label_in_terminal, read_keys
 
 
 def label(

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from krag_eval.toolkit import FileOptions, console, load, load_object, put_json
+from krag_eval.toolkit import load
+from krag_eval_cli.files import FileOptions
+from krag_eval_cli.loading import load_object
+from krag_eval_cli.output import console, put_json
 from krag_eval_labels.start import number_from_labels, start_from_log
 
 

@@ -6,26 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from krag_eval.toolkit import (
-    Bars,
-    FileOptions,
-    check_target,
-    console,
-    cut_offs_option,
-    decisive_keys,
-    format_value,
-    load_embeddings,
-    load_object,
-    needing,
-    notes,
-    parse_cut_offs,
-    parse_names,
-    parse_parameters,
-    parse_threshold,
-    print_report,
-    print_written,
-    stopping,
-)
+from krag_eval.toolkit import check_target, decisive_keys, format_value, needing
+from krag_eval_cli.files import FileOptions
+from krag_eval_cli.loading import load_embeddings, load_object
+from krag_eval_cli.options import cut_offs_option, parse_cut_offs, parse_names, parse_parameters, parse_threshold
+from krag_eval_cli.output import Bars, console, notes, print_report, print_written, stopping
 from krag_eval_llm.bench import Bench, run_bench
 from krag_eval_llm.bench.bench import CUT_OFFS, EVALSET_FILE
 from krag_eval_llm.commands.loading import load_llm

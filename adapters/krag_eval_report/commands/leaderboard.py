@@ -6,19 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import (
-    RunScoringOptions,
-    check_free,
-    check_report,
-    console,
-    cut_offs_option,
-    notes,
-    parse_cut_offs,
-    parse_names,
-    print_section,
-    print_written,
-    write_atomically,
-)
+from krag_eval.toolkit import write_atomically
+from krag_eval_cli.files import check_free
+from krag_eval_cli.options import RunScoringOptions, cut_offs_option, parse_cut_offs, parse_names
+from krag_eval_cli.output import check_report, console, notes, print_section, print_written
 from krag_eval_report.boards import read_boards
 from krag_eval_report.leaderboards import leaderboard_badge, sections_of_boards, write_leaderboard
 

@@ -7,21 +7,9 @@ import os
 from pathlib import Path
 
 from krag_eval import EvaluationResult
-from krag_eval.toolkit import (
-    Bars,
-    CutOffs,
-    GroupedResults,
-    ScoringOptions,
-    console,
-    number_of,
-    parse_cut_offs,
-    parse_names,
-    print_result,
-    print_table,
-    print_unmatchable,
-    put_json,
-    stopping,
-)
+from krag_eval.toolkit import GroupedResults, number_of
+from krag_eval_cli.options import CutOffs, ScoringOptions, parse_cut_offs, parse_names
+from krag_eval_cli.output import Bars, console, print_result, print_table, print_unmatchable, put_json, stopping
 
 _SHOWN = 30
 

@@ -19,8 +19,9 @@ from langchain_core.runnables import RunnableLambda
 from langsmith import Client, traceable, tracing_context
 
 from examples.langsmith_evaluate import LoopbackLangSmith
-from krag_eval import InvalidInputError, LiveScorer, evaluate
+from krag_eval import InvalidInputError, evaluate
 from krag_eval_langchain import LangSmithFeedbackSink, RetrievalScoringHandler
+from krag_eval_live import LiveScorer
 from tests.adapters.langchain.shop import GOLD, QUESTIONS, BrokenShop, Shop, chain_of, ranking
 
 ROOT = Path(__file__).parents[3]
