@@ -207,7 +207,6 @@ from .evaluation.diagnosis import Diagnosis as Diagnosis
 from .evaluation.explanation import SearchOutcome as SearchOutcome
 from .evaluation.explanation import search_outcomes as search_outcomes
 from .evaluation.explanation import show_document as show_document
-from .evaluation.groups import GroupedResults as GroupedResults
 from .evaluation.intervals import Clusters as Clusters
 from .evaluation.intervals import with_intervals as with_intervals
 from .evaluation.misses import QueryReview as QueryReview

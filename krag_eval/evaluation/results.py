@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from krag_eval.evaluation.explanation import Explanation
-    from krag_eval.evaluation.groups import GroupedResults
     from krag_eval.evaluation.leaks import LeakReview
     from krag_eval.evaluation.misses import QueryReview
     from krag_eval.metrics.aggregation import Distributions
@@ -51,7 +50,7 @@ class EvaluationResult(Printed, Pictured, Tabular, ComparedByFields):
         tie_bounds: The lowest and the highest mean of each key over the orders of documents with equal scores; None
             without `ties="bounds"`.
         n_bad_rows: How many rows of the input could not be scored and were left out.
-        groups: The results by group, where the queries were scored by group.
+        groups: A `krag_eval_scale.GroupedResults`, where the queries were scored by group; else None.
     """
 
     signature: str
@@ -63,7 +62,7 @@ class EvaluationResult(Printed, Pictured, Tabular, ComparedByFields):
     intervals: Mapping[str, tuple[float, float] | None] | None = None
     spread: Distributions | None = None
     n_bad_rows: int = 0
-    groups: GroupedResults[EvaluationResult] | None = None
+    groups: Any = None
     tie_bounds: Mapping[str, tuple[float, float] | None] | None = None
 
     @property
