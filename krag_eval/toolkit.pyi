@@ -225,13 +225,11 @@ from .evaluation.causes import ranks_of_causes as ranks_of_causes
 from .evaluation.charts import new_figure as new_figure
 from .evaluation.choices import CHOICES_OF as CHOICES_OF
 from .evaluation.detail import Detail as Detail
+from .evaluation.detail import GoldTable as GoldTable
 from .evaluation.diagnosis import Diagnosis as Diagnosis
-from .evaluation.explanation import GoldColumns as GoldColumns
 from .evaluation.explanation import SearchOutcome as SearchOutcome
-from .evaluation.explanation import gold_columns as gold_columns
 from .evaluation.explanation import search_outcomes as search_outcomes
 from .evaluation.explanation import show_document as show_document
-from .evaluation.groups import GroupedResults as GroupedResults
 from .evaluation.intervals import Clusters as Clusters
 from .evaluation.intervals import with_intervals as with_intervals
 from .evaluation.misses import QueryReview as QueryReview
