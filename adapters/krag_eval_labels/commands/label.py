@@ -15,11 +15,12 @@ from krag_eval.toolkit import (
     read_runs,
     stopping,
 )
-from krag_eval_labels.labelling.current import Basis, Current, current_number
+from krag_eval_labels.labelling.current import Basis, current_number
 from krag_eval_labels.labelling.exchange import export_queue, import_labels
 from krag_eval_labels.labelling.platforms import LABEL_STUDIO_CONFIG
 from krag_eval_labels.labelling.queue import LabelQueue
 from krag_eval_labels.labelling.terminal import label_in_terminal, read_keys
+from krag_eval_labels.start.number import Standing
 
 
 def label(
@@ -81,7 +82,7 @@ def label(
             id_key=id_key,
         )
 
-    def number() -> Current | None:
+    def number() -> Standing | None:
         return current_number(opened, basis)
 
     with stopping(lambda: f"Stopped. Every label is in {opened.file}."):
