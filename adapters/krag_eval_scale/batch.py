@@ -392,10 +392,7 @@ def _side(name: SideName, batch: Any, query_ids: Any, fields: Fields, settings: 
             *to_allow("values", longest),
         )
     offsets, structs = _flat(column_of_lists)
-    if pa.types.is_null(structs.type):
-        structs = pa.nulls(len(structs), pa.struct([pa.field("text", pa.string())]))
-    elif not pa.types.is_struct(structs.type):
-        structs = pa.StructArray.from_arrays([structs], [fields.bare], mask=structs.is_null())
+    structs = _as_structs(structs, fields)
     needs: tuple[IntArray | None, FloatArray | None] = None, None
     if name == "actual" and structs.type.get_field_index("any_of") >= 0:
         structs, offsets, needs = _with_alternatives(structs, offsets, query_ids, fields)
@@ -422,6 +419,15 @@ def _side(name: SideName, batch: Any, query_ids: Any, fields: Fields, settings: 
         )
     _check_named(side, there, settings)
     return side
+
+
+def _as_structs(documents: Any, fields: Fields) -> Any:
+    """Return documents that are plain values as structs with one field."""
+    if pa.types.is_struct(documents.type):
+        return documents
+    if pa.types.is_null(documents.type):
+        return pa.nulls(len(documents), pa.struct([pa.field("text", pa.string())]))
+    return pa.StructArray.from_arrays([documents], [fields.bare], mask=documents.is_null())
 
 
 def _with_alternatives(
@@ -458,9 +464,7 @@ def _with_alternatives(
             raise _wrong_need(beside, offsets, query_ids, f"`{name}` stands beside `any_of`. {_NEED_FIELDS}")
     if not sizes.all():
         raise _wrong_need(sizes == 0, offsets, query_ids, "`any_of` is empty. A need has at least one alternative.")
-    alternatives = lists.filter(pa.array(is_need)).flatten()
-    if not pa.types.is_struct(alternatives.type):
-        alternatives = pa.StructArray.from_arrays([alternatives], [fields.bare], mask=alternatives.is_null())
+    alternatives = _as_structs(lists.filter(pa.array(is_need)).flatten(), fields)
     before = np.cumsum(np.where(is_need, sizes, 0)) - sizes
     places = pa.array(runs(np.where(is_need, len(entries) + before, np.arange(len(entries))), sizes))
     own = np.full(len(entries), np.nan)
@@ -614,17 +618,15 @@ def is_string(type_: Any) -> bool:
     """Whether a type is of strings, or null."""
     if pa.types.is_dictionary(type_):
         return is_string(type_.value_type)
-    is_view = hasattr(pa.types, "is_string_view") and pa.types.is_string_view(type_)
-    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or is_view or pa.types.is_null(type_))
+    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
+    return any(is_kind(type_) for is_kind in kinds)
 
 
 def is_id(type_: Any) -> bool:
     """Whether a type can be of ids: strings or integers."""
-    if type_ is None:
-        return False
-    if pa.types.is_dictionary(type_):
+    if type_ is not None and pa.types.is_dictionary(type_):
         return is_id(type_.value_type)
-    return is_string(type_) or bool(pa.types.is_integer(type_))
+    return type_ is not None and (is_string(type_) or bool(pa.types.is_integer(type_)))
 
 
 def is_number(type_: Any) -> bool:
@@ -634,8 +636,7 @@ def is_number(type_: Any) -> bool:
 
 
 def _is_list(type_: Any) -> bool:
-    views = ("is_list_view", "is_large_list_view")
-    kinds = ("is_list", "is_large_list", "is_fixed_size_list", *(v for v in views if hasattr(pa.types, v)))
+    kinds = ("is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_large_list_view")
     return any(getattr(pa.types, kind)(type_) for kind in kinds)
 
 
