@@ -54,7 +54,7 @@ class Program(Group):
             if isinstance(error, click.NoSuchOption):  # of several that are similar, click names them all
                 meant = did_you_mean(error.option_name, error.possibilities or ())
                 error = click.UsageError(f"No such option {error.option_name!r}.{meant}", error.ctx)
-            error.message = escape_controls(error.message)
+            error.message = escape_controls(error.message)  # type: ignore[misc]
             error.show()
             return error.exit_code
         return 0

@@ -199,7 +199,7 @@ def parse_cut_offs(
     return cut_offs
 
 
-def parse_threshold(text: str | None) -> dict[str, float | Mapping[str, float]]:
+def parse_threshold(text: str | None) -> dict[str, Any]:
     """Return the setting `threshold`: `0.5` as a number, `rouge1=0.6,rougeL=0.5` as one per method; none without it."""
     if text is None:
         return {}

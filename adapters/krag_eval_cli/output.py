@@ -17,7 +17,17 @@ from rich.segment import Segment
 from rich.text import Text
 
 from krag_eval import InvalidInputError, KragEvalWarning, RunProgress
-from krag_eval.toolkit import DASH, REPORTS, escape_controls, load, number_of, one_line, reporter, write_atomically
+from krag_eval.toolkit import (
+    DASH,
+    REPORTS,
+    aligned,
+    escape_controls,
+    load,
+    number_of,
+    one_line,
+    reporter,
+    write_atomically,
+)
 from krag_eval_cli.files import check_free
 from krag_eval_cli.typed import as_typed
 
@@ -119,12 +129,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         _print_facts(out, columns, rows)
         return
     # Not a table of rich, which cuts names and digits to fit, and takes as long as all of a small evaluation.
-    cells = [[one_line(cell) for cell in row] for row in (columns, *rows)]
-    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
-    for number, row in enumerate(cells):
-        gaps = [" " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
-        first, *others = zip(row, gaps, strict=True)
-        line = "  ".join(["".join(first), *(gap + cell for cell, gap in others)])
+    for number, line in enumerate(aligned([[one_line(cell) for cell in row] for row in (columns, *rows)])):
         out.print(Text(line, style="" if number else "bold"), soft_wrap=True)
 
 
