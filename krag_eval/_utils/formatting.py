@@ -241,7 +241,7 @@ def aligned(rows: Sequence[Sequence[str]], n_left: int = 1) -> list[str]:
     widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
-            pad(text, width) if place < n_left else " " * (width - display_width(text)) + text
+            text + " " * (width - display_width(text)) if place < n_left else text.rjust(width)
             for place, (text, width) in enumerate(zip(row, widths, strict=True))
         )
         for row in rows
