@@ -38,7 +38,12 @@ class CountState(State):
     def add(self, judged: Judgments, k: CutOff, precision_denominator: str) -> None:
         """Add some queries."""
         counts = counts_of(judged, k, precision_denominator)
-        self.merge(CountState(*counts.sum(axis=0).tolist(), len(counts)))
+        covered, gold, relevant, out_of = counts.sum(axis=0).tolist()
+        self.covered += covered
+        self.gold += gold
+        self.relevant += relevant
+        self.out_of += out_of
+        self.n_queries += len(counts)
 
     @property
     def recall(self) -> float | None:
