@@ -168,8 +168,6 @@ from .datasets.formats.source import read_at as read_at
 from .datasets.formats.source import stem as stem
 from .datasets.formats.writing import FIELDS as FIELDS
 from .datasets.formats.writing import Writing as Writing
-from .datasets.formats.writing import fields_from as fields_from
-from .datasets.formats.writing import made_id as made_id
 from .datasets.formats.writing import numbered as numbered
 from .datasets.question import LEVELS as LEVELS
 from .datasets.question import RUN_HEADER as RUN_HEADER

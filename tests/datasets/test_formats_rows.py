@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from krag_eval import Document, EvalSet, KragEvalWarning, Question
-from krag_eval.datasets.formats.writing import made_id
 from krag_eval.datasets.rows import evalset_from_rows, evalset_to_rows
+from krag_eval_formats.narrow import made_id
 
 TEXT = "보림 마을의 녹차는 사월 중순에 처음으로 수확한다."
 

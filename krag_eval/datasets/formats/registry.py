@@ -47,6 +47,7 @@ class Format:
         rankings: Reads a run, each ranking with its place.
         write_questions: Writes an evaluation set.
         write_rankings: Writes a run.
+        writing: What both are given beside it: the file, and what is lost.
         questions_in_order: Reads an evaluation set in bounded memory, where `questions` does not.
         rankings_in_order: Reads a run in bounded memory, where `rankings` does not.
         owns: Returns whether a file or a folder has this format by its place.
@@ -59,8 +60,9 @@ class Format:
     container: str | None = None
     questions: Questions | None = None
     rankings: Rankings | None = None
-    write_questions: Callable[[EvalSet, Writing], None] | None = None
-    write_rankings: Callable[[Run, Writing], None] | None = None
+    write_questions: Callable[[EvalSet, Any], None] | None = None
+    write_rankings: Callable[[Run, Any], None] | None = None
+    writing: type[Writing] = Writing
     questions_in_order: Questions | None = None
     rankings_in_order: Rankings | None = None
     owns: Callable[[str], bool] | None = None
@@ -281,10 +283,11 @@ def write(path: StrPath, format_name: str | None, kind: Kind, given: EvalSet | R
     """
     name = format_to_write(path, format_name)
     attribute = f"write_{_FUNCTIONS[kind]}"
-    writer = getattr(named_format(name), attribute)
+    its = named_format(name)
+    writer = getattr(its, attribute)
     if writer is None:
-        able = ", ".join(known for known, its in formats().items() if getattr(its, attribute) is not None)
+        able = ", ".join(known for known, one in formats().items() if getattr(one, attribute) is not None)
         raise InvalidInputError(f"{path}: {_HELD[kind]} cannot be written in the format {name!r}. Use one of: {able}.")
-    writing = Writing(os.fspath(path), name, **settings)
+    writing = its.writing(os.fspath(path), name, **settings)
     writer(given, writing)
     writing.warn()
