@@ -92,6 +92,25 @@ def write_questions(evalset: EvalSet, writing: NarrowWriting) -> None:
     write_atomically(writing.path, [text, "\n"])
 
 
+def rows_of(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return rows of the JSON of an `EmbeddingQAFinetuneDataset`.
+
+    Raises:
+        InvalidInputError: A part of it is no mapping.
+    """
+    queries, relevant, corpus = given["queries"], given["relevant_docs"], given.get("corpus") or {}
+    if not all(isinstance(one, Mapping) for one in (queries, relevant, corpus)):
+        raise InvalidInputError("`queries`, `relevant_docs` and `corpus` of LlamaIndex must be mappings by id.")
+    return [
+        {
+            "id": name,
+            "question": text,
+            "gold": [{"id": one, "text": corpus.get(one)} for one in relevant.get(name) or ()],
+        }
+        for name, text in queries.items()
+    ]
+
+
 def _part(source: Source, name: str) -> Mapping[str, Any]:
     document = source.document
     part = document.get(name) if isinstance(document, dict) else None

@@ -13,7 +13,6 @@ from typing import Any
 from krag_eval._utils.errors import Argument, InvalidInputError, did_you_mean
 from krag_eval._utils.files.encodings import cure, looks_like
 from krag_eval._utils.files.io import DASH, StrPath, is_file
-from krag_eval._utils.files.strict_json import read_json
 from krag_eval.datasets import rows
 from krag_eval.datasets.beside import beside
 from krag_eval.datasets.evalset import EvalSet
@@ -30,7 +29,6 @@ Reader = Callable[[Source], Iterator[tuple[str, Any]]]
 Questions = Callable[[Source], Iterator[tuple[str, Question]]]
 Rankings = Callable[[Source], Iterator[tuple[str, RunRow]]]
 OF_RUNS = frozenset({"searches", "stages", "error", RUN_HEADER})
-_SAVED = {"columns", "rows", "separator", "id_key", "encoding", "sheet"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +168,7 @@ def open_source(
             columns that could be named, or `max_bad_rows` is not a number of lines.
     """
     if not any(settings.get(name) for name in ("columns", "rows", "separator", "id_key")):
-        settings |= saved_reading(path, kind)
+        settings |= _saved_reading(path, kind)
     fields = FIELDS_OF[kind]
     columns = {
         name: one for name, one in (settings.get("columns") or {}).items() if name in fields or not is_field(name)
@@ -197,27 +195,13 @@ def open_source(
     return source, read
 
 
-def reading_file(path: StrPath) -> Path:
-    """Return the file beside another one that says how it is read."""
-    return Path(f"{os.fspath(path)}.reading.json")
-
-
-def saved_reading(path: StrPath, kind: Kind) -> dict[str, Any]:
-    """Return the options of `read_evalset` or `read_run` that were saved beside a file; none if there are none.
-
-    Raises:
-        InvalidInputError: The file with them cannot be read, or is none of ours.
-    """
-    beside = reading_file(path)
-    if os.fspath(path) == DASH or not is_file(beside):
+def _saved_reading(path: StrPath, kind: Kind) -> dict[str, Any]:
+    """Return the options of `read_evalset` or `read_run` that `krag-eval inspect --save` wrote beside a file."""
+    beside_it = f"{os.fspath(path)}.reading.json"
+    if os.fspath(path) == DASH or not is_file(beside_it):
         return {}
-    saved = read_json(beside)
-    options = saved.get(kind, {}) if isinstance(saved, dict) else None
-    if not isinstance(options, dict) or options.keys() - _SAVED:
-        raise InvalidInputError(
-            f"{beside}: must be what `krag-eval inspect --save` wrote. Delete it, or save it again."
-        )
-    return options
+    saved: dict[str, Any] = beside("saved_reading")(beside_it, kind)
+    return saved
 
 
 def _is_plain(source: Source, kind: Kind) -> bool:
