@@ -148,10 +148,8 @@ class Generator:
             place.kept = verdict
             checks.keep(verdict)
             return
-        place.reason = verdict
-        place.earlier = (str(row.get("text") or "") if answer is None else json.dumps(answer, ensure_ascii=False))[
-            :_LONGEST_EARLIER
-        ]
+        given = str(row.get("text") or "") if answer is None else json.dumps(answer, ensure_ascii=False)
+        place.reason, place.earlier = verdict, given[:_LONGEST_EARLIER]
         self.dropped[place.kind][verdict] += 1
 
     def _n_kept(self) -> int:
