@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 
 from benchmarks.data import collection
 from benchmarks.harness import Prepare, Row, Work, check_equal, in_turn, profiled, scaled
-from krag_eval.evaluation.answers.evaluate import evaluate_answers
-from krag_eval.evaluation.answers.result import AnswerResult
+from krag_eval_answers import AnswerResult, evaluate_answers
 
 N_WORDS = 100
 TOGETHER = ("exact_match", "token_f1", "rougeL")

@@ -25,9 +25,8 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
 from benchmarks.harness import Row, check_equal, print_figures
-from krag_eval import RetrievalSink
-from krag_eval.retrievers.live.sinks import ScoredRetrieval
 from krag_eval_langchain import RetrievalScoringHandler
+from krag_eval_live import RetrievalSink, ScoredRetrieval
 
 CONCURRENCY = 64
 SECONDS = 0.1  # of a retrieval on average: an index that is asked over a network

@@ -32,9 +32,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.workflow import Event, StartEvent, StopEvent, Workflow, step
 
 from benchmarks.harness import Row, check_equal, print_figures
-from krag_eval import RetrievalSink
-from krag_eval.retrievers.live.sinks import ScoredSession
 from krag_eval_langchain import RetrievalScoringHandler
+from krag_eval_live import RetrievalSink, ScoredSession
 from krag_eval_llama_index import retrieval_scoring
 
 CONCURRENCY, DEPTH, ROUNDS = 64, 10, 3

@@ -48,7 +48,7 @@ class Line(NamedTuple):
     variables: Mapping[str, str] = {}
 
 
-_OURS = ("-m", "krag_eval")
+_OURS = ("-m", "krag_eval_cli")  # what the script `krag-eval` runs
 BARE, MEASURE, WITH_NUMPY = "python -c pass", "import typer, rich.console, rich.table", "the same and numpy"
 LINES = (
     Line(BARE, ("-c", "pass")),

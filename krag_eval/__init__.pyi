@@ -29,16 +29,13 @@ from .datasets import Search as Search
 from .datasets import as_evalset as as_evalset
 from .datasets import evalset_from_rows as evalset_from_rows
 from .datasets import evalset_to_rows as evalset_to_rows
-from .datasets import inspect_file as inspect_file
 from .datasets import read_corpus as read_corpus
 from .datasets import read_evalset as read_evalset
 from .datasets import read_run as read_run
 from .datasets import stream_pairs as stream_pairs
-from .datasets import validate as validate
 from .datasets import write_evalset as write_evalset
 from .datasets import write_run as write_run
 from .datasets.fusion import fuse as fuse
-from .datasets.traces import read_traces as read_traces
 from .documents.document import Document as Document
 from .documents.document import KragDocument as KragDocument
 from .documents.document import Need as Need
@@ -46,7 +43,6 @@ from .documents.document import Span as Span
 from .documents.document import as_document as as_document
 from .documents.text import normalize as normalize
 from .documents.tokenizers import TOKENIZERS as TOKENIZERS
-from .evaluation.answers.evaluate import evaluate_answers as evaluate_answers
 from .evaluation.diagnosis import diagnose as diagnose
 from .evaluation.evaluate import evaluate as evaluate
 from .evaluation.evaluate import evaluate_ids as evaluate_ids
@@ -78,7 +74,5 @@ from .retrievers import evaluate_retriever as evaluate_retriever
 from .retrievers import evaluate_retrievers as evaluate_retrievers
 from .retrievers.agents import arun_agent as arun_agent
 from .retrievers.agents import run_agent as run_agent
-from .retrievers.live import LiveScorer as LiveScorer
-from .retrievers.live import RetrievalSink as RetrievalSink
 from .retrievers.runner import arun_retriever as arun_retriever
 from .retrievers.runner import run_retriever as run_retriever

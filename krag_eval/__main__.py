@@ -1,17 +1,23 @@
-"""`krag-eval`, and `python -m krag_eval`."""
+"""`python -m krag_eval`: the command line, which is a package beside the core."""
 
-import gc
+import sys
 
-from krag_eval._utils.signals import end_at_once
+from krag_eval._utils.errors import KragEvalError
+from krag_eval._utils.plugins import load
 
 
 def main() -> None:
-    """Run `krag-eval`; Ctrl+C ends it in one line, also while its modules are imported."""
-    end_at_once()
-    gc.disable()  # nothing that an import makes is garbage, and looking for it takes a tenth of the start
-    from krag_eval.cli import main
+    """Run `krag-eval`."""
+    try:
+        run = load("console_scripts", "krag-eval")
+    except KragEvalError as error:
+        sys.exit(_refused(error))
+    run()
 
-    main()
+
+def _refused(error: KragEvalError) -> int:
+    print(f"{type(error).__name__}: {error}", file=sys.stderr)  # noqa: T201 - there is no command line to say so
+    return 2
 
 
 if __name__ == "__main__":

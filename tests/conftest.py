@@ -6,6 +6,7 @@ import functools
 import gc
 import importlib.metadata
 import os
+import re
 import signal
 import ssl
 from collections import Counter
@@ -29,7 +30,7 @@ os.environ.update(
 for name in ("GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "TEAMCITY_VERSION"):  # where standard output may be a log
     os.environ.pop(name, None)
 
-pytest_plugins = ["tests.support.browser", "tests.support.command_line"]
+pytest_plugins = ["tests.support.browser", "tests.support.command_line", "tests.support.plugins"]
 
 DATA = Path(os.environ.get("KRAG_EVAL_DATA") or Path(__file__).parents[2] / "shared" / "data")
 REQUIRE_ALL = os.environ.get("KRAG_EVAL_REQUIRE_ALL", "") not in {"", "0"}
@@ -51,6 +52,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "moderate")
 
 # A shell ignores it for what it starts in the background, and so would every process that a test starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+_ALL_FULL = re.compile(r"^pytestmark = \[?pytest\.mark\.(peer, pytest\.mark\.)?full\b", re.MULTILINE)
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
@@ -77,6 +80,24 @@ def shared_data() -> Path:
     if os.environ.get("KRAG_EVAL_DATA"):
         pytest.fail(f"KRAG_EVAL_DATA names {DATA}, which is no folder.")
     pytest.skip(f"need real data (there is no folder {DATA}; name one with KRAG_EVAL_DATA=/path/to/data)")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file for `make test` of which it runs no test."""
+    if _is_quick(config) and collection_path.name.startswith("test_") and collection_path.suffix == ".py":
+        return True if _ALL_FULL.search(collection_path.read_text(encoding="utf-8")) else None
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[pytest.Item] | None:
+    """Make no cases for `make test` of a test that it does not run."""
+    marks = getattr(obj, "pytestmark", []) if callable(obj) else []
+    return [] if _is_quick(collector.config) and any(mark.name == "full" for mark in marks) else None
+
+
+def _is_quick(config: pytest.Config) -> bool:
+    return bool(config.getoption("markexpr") == "not full")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -12,22 +12,16 @@ from typing import Any, Literal, get_args
 from krag_eval import Document, EvalSet, InvalidInputError, Need, Question, Span, as_document, as_evalset, normalize
 from krag_eval.toolkit import (
     DOC_KEY,
-    FOUND,
-    MOST_ALTERNATIVES,
     OFFSETS,
     SUPERSEDED_BY,
     Argument,
-    Chunks,
     CorpusTexts,
     IdKey,
-    Link,
-    Passage,
     Side,
     alternatives_in,
     check_new,
     clip,
     fields_of,
-    find_links,
     id_at,
     one_of,
     read_grade,
@@ -36,6 +30,7 @@ from krag_eval.toolkit import (
     refuse,
     says_place,
 )
+from krag_eval_labels.passages import FOUND, MOST_ALTERNATIVES, Chunks, Link, Passage, find_links
 
 # A chunk so many times as long as a passage is more than that passage with some edits.
 _LARGER = 1.25

@@ -6,31 +6,22 @@ import asyncio
 import functools
 import sys
 import threading
-import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, Unpack, cast
 from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.runnables import ensure_config
 
-from krag_eval import LiveScorer
-from krag_eval.toolkit import (
-    LIVE_CUT_OFFS,
-    Alert,
-    Extracted,
-    IdKey,
-    Place,
-    StartsToWatch,
-    as_id,
-    check_tools,
-    kind_of,
-    refuse,
-)
+from krag_eval.toolkit import as_id, refuse
 from krag_eval_langchain.steps import Keys, fields_of, keys_in, new_documents, returned_by
+from krag_eval_live.functions import Place
+from krag_eval_live.scorer import LiveOptions
+from krag_eval_live.tools import Extracted
+from krag_eval_live.traced import OpenRun, TracedScorer
 
 Event = TypeVar("Event", bound=Callable[..., None])
 
@@ -60,13 +51,13 @@ def _guarded(event: Event) -> Event:
     return cast(Event, guarded)
 
 
-class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
+class RetrievalScoringHandler(TracedScorer, BaseCallbackHandler):
     """Scores retrievals while they happen: `chain.invoke(question, config={"callbacks": [handler]})`.
 
     The gold documents of a query are looked up by its id, `config={"metadata": {"krag_query_id": "q1"}}`, which reaches
     every retriever of a chain or an agent; without an id, by the exact text that the retriever was asked. Scoring runs
     on its own thread; the application gets the same results as without the handler. The handler is a
-    `krag_eval.LiveScorer`: it also has `counters`, `problems`, `flush`, `result` and `window_means`.
+    `krag_eval_live.LiveScorer`: it also has `counters`, `problems`, `flush`, `result` and `window_means`.
 
     A retrieval is the call of a retriever, and any tool, node of a graph or other step that returns LangChain documents
     which it was not given, unless there was a retrieval inside it. That of a tool is asked what the tool was asked; if
@@ -78,10 +69,6 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
     Args:
         gold: An `EvalSet`, a list of questions or rows, a pandas frame, or a mapping from a query's id or text to its
             gold documents. Without gold, only counts are reported: documents returned, duplicates, empty results.
-        k: One cut-off or several; None scores all ranks, `"2000tok"` what fits into 2,000 tokens.
-        metrics: Names of metrics, or functions; all by default.
-        match_method: How documents are matched; `"id"` by default if the gold is an evaluation set, else `"text"`.
-        sinks: Receivers of scores: `RetrievalSink` or `EvaluationCallback` objects.
         only_outermost: Of retrievers that call others (ensembles, compression, multi-query), score only the outermost
             one: the inner ones are often asked rewritten queries.
         names: Score only retrievers, tools and steps of these names, which are a class or a `run_name`. Others count as
@@ -90,18 +77,27 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
             documents in what the tool returned, the artifact or else the content, read if it is JSON. An error of such
             a tool counts as nothing retrieved.
         query_id_key: The key in the metadata of the call that holds the id of the query.
-        max_pending: How many retrievals may wait to be scored, and how many may run at the same time; further ones are
-            dropped and counted.
-        window: How many of the last retrievals `window_means` covers.
-        bands: For keys to watch, such as `recall@5` or `empty`, the `(lowest, highest)` mean over the window.
-        watch: Watches signals for changes, without gold and with a stated rate of false alarms, as a
-            `krag_eval_monitor.Watch` says.
-        on_alert: Called with an `Alert`, on the scoring thread, when a mean leaves its band or a signal has changed.
-        keep_documents: Keep every retrieval, so that `result()` has `per_query` and `explain`; memory use grows.
-        level: `"chunk"` or `"document"`: at document level ids are read from the metadata under `doc_key`.
-        doc_key: The metadata key of document ids.
-        sample: The share of root runs that is scored, from 0 to 1; `KRAG_EVAL_LIVE=off` makes it 0.
-        **settings: Further scoring settings that `evaluate` takes, such as `threshold`, `tokenizer` or `id_key`.
+        **options: The other arguments of `krag_eval_live.LiveScorer`.
+
+            * `k`: one cut-off or several; None scores all ranks, `"2000tok"` what fits into 2,000 tokens.
+            * `metrics`: names of metrics, or functions; all by default.
+            * `match_method`: how documents are matched; `"id"` by default if the gold is an evaluation set, else
+              `"text"`.
+            * `sinks`: receivers of scores: `RetrievalSink` or `EvaluationCallback` objects.
+            * `max_pending`: how many retrievals may wait to be scored, and how many may run at the same time; further
+              ones are dropped and counted.
+            * `window`: how many of the last retrievals `window_means` covers.
+            * `bands`: for keys to watch, such as `recall@5` or `empty`, the `(lowest, highest)` mean over the window.
+            * `watch`: watches signals for changes, without gold and with a stated rate of false alarms, as a
+              `krag_eval_monitor.Watch` says.
+            * `on_alert`: called with an `Alert`, on the scoring thread, when a mean leaves its band or a signal has
+              changed.
+            * `keep_documents`: keep every retrieval, so that `result()` has `per_query` and `explain`; memory use
+              grows.
+            * `level`: `"chunk"` or `"document"`: at document level ids are read from the metadata under `doc_key`.
+            * `doc_key`: the metadata key of document ids.
+            * `sample`: the share of root runs that is scored, from 0 to 1; `KRAG_EVAL_LIVE=off` makes it 0.
+            * The scoring settings that `evaluate` takes, such as `threshold`, `tokenizer` or `id_key`.
 
     Raises:
         InvalidInputError: There is neither gold nor a sink, or an argument is invalid.
@@ -111,6 +107,7 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
     (0, 0)
     """
 
+    _framework, _documents = "langchain", "LangChain documents"
     run_inline = True  # sinks read the current trace from the application's own context
     raise_error = False
     ignore_llm = True
@@ -122,51 +119,19 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         self,
         gold: object = None,
         *,
-        k: int | str | Sequence[int | str | None] | None = LIVE_CUT_OFFS,
-        metrics: Any = None,
-        match_method: str | Sequence[str] | None = None,
-        sinks: object = (),
         only_outermost: bool = True,
         names: str | Collection[str] | None = None,
         from_tools: Mapping[str, Callable[[Any], object]] | None = None,
         query_id_key: str = "krag_query_id",
-        max_pending: int = 10_000,
-        window: int = 100,
-        bands: Mapping[str, tuple[float | None, float | None]] | None = None,
-        watch: StartsToWatch | None = None,
-        on_alert: Callable[[Alert], object] | None = None,
-        keep_documents: bool = False,
-        level: str = "chunk",
-        doc_key: IdKey = "doc_id",
-        sample: float = 1.0,
-        **settings: Any,
+        **options: Unpack[LiveOptions],
     ) -> None:
-        if match_method is not None:
-            settings["match_method"] = match_method
-        super().__init__(
-            gold,
-            k=k,
-            metrics=metrics,
-            sinks=sinks,
-            max_pending=max_pending,
-            window=window,
-            bands=bands,
-            watch=watch,
-            on_alert=on_alert,
-            level=level,
-            doc_key=doc_key,
-            keep_documents=keep_documents,
-            sample=sample,
-            **settings,
-        )
+        if options.get("match_method") is None:  # given as None
+            options.pop("match_method", None)
+        super().__init__(gold, from_tools, **options)
         self._only_outermost = only_outermost
         self._names = None if names is None else _check_names(names)
-        self._from_tools = check_tools(from_tools)
-        self._searches: set[str] = set()  # the names of tools and steps that have returned documents
-        self._n_roots = 0
-        self._unseen: Counter[str] | None = Counter()  # what tools returned; None after the first retrieval
         self._query_id_key = query_id_key
-        self._runs = _OpenRuns(max_pending * _RUNS_PER_RETRIEVAL)
+        self._runs = _OpenRuns(self._max_pending * _RUNS_PER_RETRIEVAL)
         self._paused: OrderedDict[str | None, _OpenRun] = OrderedDict()  # interrupted root runs, by LangGraph's thread
 
     @property
@@ -218,10 +183,9 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         place = run.place_in(run.asked)
         if is_scored:
             self._runs.forget_failures_of(run, query, place.query_id)
-        self._unseen = None
-        run.note_search()
+        self._note_search(run)
         self.begin(
-            "langchain",
+            self._framework,
             run_id,
             query,
             query_id=place.query_id,
@@ -347,7 +311,9 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         if run.parent is None:
             self._join_graph_handlers()
             self._resume(run, inputs, (given.get("metadata") or {}).get("thread_id"))
-        run.targets = self.locate("langchain", run_id)  # at the end the handler of a sink may have closed it already
+        run.targets = self.locate(
+            self._framework, run_id
+        )  # at the end the handler of a sink may have closed it already
         return run
 
     def _resume(self, run: _OpenRun, inputs: Any, thread_id: object) -> None:
@@ -397,29 +363,14 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         if documents is not None:
             self._begin(run)
             self.end(run.run_id, documents)
-        elif run.is_tool and self._unseen is not None:
-            self._unseen[f"the tool {run.name!r:.60} returned {kind_of(returned_by(output))}"] += 1
+        elif run.is_tool:
+            self._note_unread(run.name, returned_by(output))
 
     def _begin(self, run: _OpenRun) -> None:
-        if run.name is not None and len(self._searches) < _MOST_NAMES:
-            self._searches.add(run.name)
-        self._unseen = None
         place = run.place_in(run.asked)
         query = run.root.query if run.query is None else run.query
         self._runs.forget_failures_of(run, query, place.query_id)
-        run.note_search()
-        self.begin(
-            "langchain",
-            run.run_id,
-            query,
-            query_id=place.query_id,
-            question=place.question,
-            name=run.name,
-            session_id=place.session_id,
-            tool=run.tool,
-            started=run.started,
-            targets=run.targets,
-        )
+        self._begin_step(run, run.run_id, run.name, query, place)
 
     def place_here(self) -> Place:
         """Return the run around a function that is a retrieval, and note that it has searched."""
@@ -427,28 +378,13 @@ class RetrievalScoringHandler(LiveScorer, BaseCallbackHandler):
         run = None if around is None else self._runs.get(around)
         if run is None:
             return super().place_here()
-        self._unseen = None
-        run.note_search()
+        self._note_search(run)
         return run.place_in(self.places.opened.get() or run.asked)
 
     def flush(self, timeout: float | None = None) -> bool:
         """As `LiveScorer.flush`; also tell what was seen if there was no retrieval at all."""
-        self._tell_unseen(1)
+        self._tell_unseen()
         return super().flush(timeout)
-
-    def _tell_unseen(self, least: int) -> None:
-        """Tell once that so many root runs, at the least, had no retrieval, and what they had."""
-        seen = self._unseen
-        if seen is None or self._n_roots < least:
-            return
-        self._unseen = None
-        tools = [f"{what}, {n} times" if n > 1 else what for what, n in seen.most_common(3)]
-        self._note(
-            "no retrieval was seen",
-            f"{self._n_roots} runs with {seen.total()} calls of tools and 0 of retrievers{': ' if tools else ''}"
-            f"{'; '.join(tools)}. Retrievers are seen, and whatever returns LangChain documents. Say how the documents "
-            'of another tool are read, from_tools={"search": function}; or mark a function `@handler.retrieval`.',
-        )
 
     def _end(
         self, run_id: UUID, outputs: Any = None, *, failure: Any = None, has_raised: bool = False
@@ -512,28 +448,20 @@ def _text_of(inputs: Any) -> str | None:
     return inputs if isinstance(inputs, str) else None
 
 
-@dataclass(slots=True, eq=False)
-class _OpenRun:
-    """A run that has not ended.
+@dataclass(slots=True, eq=False, kw_only=True)
+class _OpenRun(OpenRun):
+    """A run of LangChain that has not ended.
 
     Attributes:
         run_id: Its id.
         parent_id: The id of the run that LangChain gives as its parent.
-        parent: The run around it, if the handler saw that start.
         retriever_id: The id of the retriever that it is, or else of the innermost one around it; only those looked at.
-        tool: The name of the innermost tool that it is, or that is around it.
         name: Its name.
-        is_tool: Whether it is a tool.
         given: What the documents in its input are known by.
-        has_searched: Whether there was a retrieval in it.
-        started: When it started, by the clock that `LiveScorer.begin` reads.
-        targets: Where its scores would belong.
         is_graph: Whether it is a graph of LangGraph, which returns its state, also what earlier runs left there.
         is_branch: Whether it runs beside others, which replace nothing in it.
         is_open: Whether it has not ended.
         failures: The failed retrievals in it that nothing has replaced so far.
-        query_id: The id of the question that it was given.
-        query: The text that it was given.
         asked: The question of the `with` block that it started in.
         session_id: The id of its session, if it is a root run.
         thread_id: The thread of LangGraph that it runs in.
@@ -546,21 +474,13 @@ class _OpenRun:
 
     run_id: UUID
     parent_id: UUID | None
-    parent: _OpenRun | None
     retriever_id: UUID | None
-    tool: str | None
     is_branch: bool
     is_open: bool = True
     is_graph: bool = False
     failures: list[Any] = field(default_factory=list)
-    query_id: str | None = None
-    query: str | None = None
     name: str | None = None
-    is_tool: bool = False
     given: Keys = frozenset()
-    has_searched: bool = False
-    started: float = field(default_factory=time.perf_counter)
-    targets: list[object | None] | None = None
     asked: Place | None = None
     session_id: str = ""
     thread_id: str | None = None
@@ -576,21 +496,6 @@ class _OpenRun:
         if asked is None:
             return Place(root.session_id, self.query_id, root.query)
         return Place(asked.session_id, self.query_id or asked.query_id, asked.question or root.query)
-
-    def note_search(self) -> None:
-        """Note a retrieval in this run and in all runs around it: what they return was counted there."""
-        run: _OpenRun | None = self
-        while run is not None:
-            run.has_searched = True
-            run = run.parent
-
-    @property
-    def root(self) -> _OpenRun:
-        """The outermost run around it."""
-        run = self
-        while run.parent is not None:
-            run = run.parent
-        return run
 
 
 class _OpenRuns(OrderedDict[UUID, _OpenRun]):
@@ -616,7 +521,15 @@ class _OpenRuns(OrderedDict[UUID, _OpenRun]):
         is_branch = any(tag.startswith(_BRANCH) for tag in tags)
         around_id, tool = (None, None) if parent is None else (parent.retriever_id, parent.tool)
         retriever_id = run_id if is_retriever else around_id
-        self[run_id] = run = _OpenRun(run_id, parent_id, parent, retriever_id, tool, is_branch, session_id=str(run_id))
+        self[run_id] = run = _OpenRun(
+            run_id=run_id,
+            parent_id=parent_id,
+            parent=parent,
+            retriever_id=retriever_id,
+            tool=tool,
+            is_branch=is_branch,
+            session_id=str(run_id),
+        )
         run.root.inside.add(run_id)
         if parent is not None and any(tag.startswith(_NODE) for tag in tags):
             parent.is_graph = True

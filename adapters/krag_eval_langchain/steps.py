@@ -10,10 +10,10 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage, ToolMessage
 
-from krag_eval.toolkit import as_json
+from krag_eval_formats.dialects import as_json
+from krag_eval_live.tools import near_surface
 
-# What is looked at in one input or output: documents lie near the surface of a state.
-_MOST_VALUES, _DEEPEST = 2_000, 4
+_DEEPEST = 4
 # A tool that returns documents to a model returns them as text, as they print.
 _PRINTED = "[Document("
 _LONGEST_PRINTED = 1_000_000
@@ -27,20 +27,7 @@ def documents_in(value: Any) -> list[Document]:
     They may lie in lists, in the state of a graph, in the update of a `Command`, and in the artifact of a tool's
     message, or be printed as its content.
     """
-    found: list[Document] = []
-    values: list[Any] = [value]
-    n_values = 1
-    for _ in range(_DEEPEST + 1):
-        parts: list[Any] = []
-        for one in values:
-            kind = _kind_of(type(one))
-            if kind == "document":
-                found.append(one)
-            elif kind != "other":
-                parts += _parts(one)
-        values = parts[: _MOST_VALUES - n_values]
-        n_values += len(values)
-    return found
+    return near_surface(value, _kind_of, _parts, _DEEPEST)
 
 
 def new_documents(output: object, given: Keys, *, may_be_empty: bool) -> list[Document] | None:

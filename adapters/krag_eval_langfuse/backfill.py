@@ -11,17 +11,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from krag_eval import EvaluationResult, InvalidInputError, LiveScorer, RetrievalSink
-from krag_eval.toolkit import (
-    DEFAULT_CUT_OFFS,
-    FromTools,
-    IdKey,
-    ScoredRetrieval,
-    check_count,
-    check_tools,
-    question_in,
-    warn,
-)
+from krag_eval import EvaluationResult, InvalidInputError
+from krag_eval.toolkit import DEFAULT_CUT_OFFS, IdKey, check_count, warn
+from krag_eval_formats.dialects import FromTools, question_in
 from krag_eval_langfuse.client import check_run_id
 from krag_eval_langfuse.delivery import requests_of
 from krag_eval_langfuse.fields import BareStrings, Where, as_row, find_retrieved
@@ -29,6 +21,8 @@ from krag_eval_langfuse.handler import send_retrieval
 from krag_eval_langfuse.kinds import AROUND, KINDS, RETRIEVER, TOOL, Nesting, returned
 from krag_eval_langfuse.scores import ScoreNames, Target
 from krag_eval_langfuse.sender import ScoreCounters, ScoreSender
+from krag_eval_live import LiveScorer, RetrievalSink, ScoredRetrieval
+from krag_eval_live.tools import check_tools
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections import Counter
 from collections.abc import Collection, Sequence
 from contextvars import ContextVar
 from typing import Any
@@ -19,8 +18,12 @@ from llama_index.core.instrumentation.events.span import SpanDropEvent  # type: 
 from llama_index.core.instrumentation.span_handlers import NullSpanHandler
 from pydantic import PrivateAttr
 
-from krag_eval import InvalidInputError, LiveScorer
-from krag_eval.toolkit import LIVE_CUT_OFFS, Extracted, FromTools, as_id, as_json, check_tools, kind_of, refuse
+from krag_eval import InvalidInputError
+from krag_eval.toolkit import LIVE_CUT_OFFS, as_id, refuse
+from krag_eval_formats.dialects import FromTools, as_json
+from krag_eval_live.functions import Place
+from krag_eval_live.tools import Extracted
+from krag_eval_live.traced import TracedScorer
 from krag_eval_llama_index.responses import as_documents
 from krag_eval_llama_index.spans import Span, is_step, may_search, nodes_from, question_in, returned_by
 
@@ -29,7 +32,6 @@ _EXIT_TIMEOUT = 5.0
 _HANDLERS_LOCK = threading.Lock()
 # How many spans are remembered that have not ended; the oldest is forgotten first.
 _MOST_SPANS = 100_000
-_MOST_NAMES = 1_000
 
 
 def retrieval_scoring(
@@ -63,7 +65,7 @@ def retrieval_scoring(
             documents, matched by text; None reports only what needs no gold.
         k: One cut-off or several.
         metrics: Names of `krag_eval.METRICS`, or functions; all by default.
-        sinks: One or several receivers of scores: `krag_eval.RetrievalSink` or `krag_eval.EvaluationCallback` objects.
+        sinks: One or several receivers of scores: `RetrievalSink` or `krag_eval.EvaluationCallback` objects.
         only_outermost: Leave out retrievals that a scored retriever makes itself, as those that fuse, route or merge
             do.
         names: The class names of the retrievers to score, such as `["QueryFusionRetriever"]`, and the names of tools;
@@ -71,7 +73,7 @@ def retrieval_scoring(
         query_id_tag: The instrumentation tag that holds the id of the query.
         from_tools: For tools that return no nodes: by the name of the tool a function that returns the documents in
             what the tool returned, read if that is JSON. An error of such a tool counts as nothing retrieved.
-        **options: Further arguments of `krag_eval.LiveScorer`: the scoring settings such as `match_method`, and
+        **options: Further arguments of `krag_eval_live.LiveScorer`: the scoring settings such as `match_method`, and
             `max_pending`, `window`, `bands`, `watch`, `on_alert`, `level`, `doc_key`, `keep_documents`.
 
     Raises:
@@ -92,7 +94,7 @@ def retrieval_scoring(
     return RetrievalScoring(gold, only_outermost, names, query_id_tag, from_tools, **options)
 
 
-class RetrievalScoring(LiveScorer):
+class RetrievalScoring(TracedScorer):
     """The live scorer that `retrieval_scoring` returns: it listens while its `with` block runs, and keeps its scores.
 
     It sees the retrievals of the whole process, including other threads and tasks. Several may listen at the same
@@ -108,6 +110,8 @@ class RetrievalScoring(LiveScorer):
         **options: The other arguments of `LiveScorer`.
     """
 
+    _framework, _roots, _documents = "llama_index", "root spans", "nodes"
+
     def __init__(
         self,
         gold: object,
@@ -117,7 +121,7 @@ class RetrievalScoring(LiveScorer):
         from_tools: FromTools | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(gold, **options)
+        super().__init__(gold, from_tools, **options)
         self._only_outermost = only_outermost
         self._names = names
         self._query_id_tag = query_id_tag
@@ -127,10 +131,6 @@ class RetrievalScoring(LiveScorer):
         # the current span. One that has ended is not in `_running`, so an entry left behind does no harm.
         self._within: ContextVar[tuple[str, ...]] = ContextVar("krag_eval_retrievals", default=())
         self._spans: dict[str, Span] = {}
-        self._from_tools = check_tools(from_tools)
-        self._searches: set[str] = set()  # the names of tools and steps that have returned nodes
-        self._n_roots = 0
-        self._unseen: Counter[str] | None = Counter()  # what tools returned; None after the first retrieval
         self._listener: NullSpanHandler | None = None
 
     def __enter__(self) -> RetrievalScoring:
@@ -195,11 +195,9 @@ class RetrievalScoring(LiveScorer):
         span = self._spans.get(span_id)
         self._running.add(span_id)
         outermost = span if outer is None else None
-        self._unseen = None
-        if span is not None:
-            span.note_search()
+        self._note_search(span)
         self.begin(
-            "llama_index",
+            self._framework,
             span_id,
             query if isinstance(query, str) else query.query_str,
             query_id=None if tag is None else str(tag),
@@ -240,7 +238,7 @@ class RetrievalScoring(LiveScorer):
     def enter_span(self, span_id: str, parent_id: str | None, instance: Any, bound_args: Any, tags: Any) -> None:
         """Note that a span starts."""
         parent = None if parent_id is None else self._spans.get(parent_id)
-        span = self._spans[span_id] = Span(span_id, parent)
+        span = self._spans[span_id] = Span(id=span_id, parent=parent)
         if parent is not None:
             span.tool, span.query = parent.tool, parent.query
         if len(self._spans) > _MOST_SPANS:
@@ -255,7 +253,7 @@ class RetrievalScoring(LiveScorer):
         if span.query is None:
             span.query = question_in(bound_args.arguments, is_root=parent is None)
         if span.is_tool or is_step(bound_args.arguments):  # at the end, a sink may no longer see its span
-            span.targets = self.locate("llama_index", span_id)
+            span.targets = self.locate(self._framework, span_id)
 
     def exit_span(self, span_id: str, instance: Any, bound_args: Any, result: Any, error: Any = None) -> None:
         """Note that a span has ended, perhaps with nodes that no retriever returned; with a root span, its session."""
@@ -298,42 +296,15 @@ class RetrievalScoring(LiveScorer):
             self._begin(span, arguments)
             span.root.found.update(node.node_id for node in nodes or ())
             self.end(span.id, as_documents(nodes or ()))
-        elif span.is_tool and self._unseen is not None:
-            self._unseen[f"the tool {name!r:.60} returned {kind_of(as_json(returned))}"] += 1
+        elif span.is_tool:
+            self._note_unread(name, as_json(returned))
 
     def _begin(self, span: Span, arguments: Any) -> None:
         """Begin the retrieval of a span that has ended, asked what it was given, or else the question around it."""
-        if len(self._searches) < _MOST_NAMES:
-            self._searches.add(span.name)
-        self._unseen = None
-        span.note_search()
-        self.begin(
-            "llama_index",
-            span.id,
-            question_in(arguments, is_root=True) or span.query or "",
-            query_id=span.query_id,
-            question=span.query,
-            name=span.name,
-            session_id=span.root.id,
-            tool=span.tool,
-            started=span.started,
-            targets=span.targets,
-        )
+        query = question_in(arguments, is_root=True) or span.query or ""
+        self._begin_step(span, span.id, span.name, query, Place(span.root.id, span.query_id, span.query))
         if span.parent is not None:
             span.parent.searched = span.id
-
-    def _tell_unseen(self) -> None:
-        """Tell once that there was no retrieval, and what there was."""
-        seen, self._unseen = self._unseen, None
-        if seen is None or not self._n_roots:
-            return
-        tools = [f"{what}, {n} times" if n > 1 else what for what, n in seen.most_common(3)]
-        self._note(
-            "no retrieval was seen",
-            f"{self._n_roots} root spans with {seen.total()} calls of tools and 0 of retrievers"
-            f"{': ' if tools else ''}{'; '.join(tools)}. Retrievers are seen, and whatever returns nodes. Say how the "
-            'documents of another tool are read, from_tools={"search": function}.',
-        )
 
     def _leave(self, span_id: Any) -> bool:
         """Forget a span that has ended, and those within it; return whether it was a running retrieval."""

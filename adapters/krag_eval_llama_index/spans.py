@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,65 +14,38 @@ from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle
 from llama_index.core.tools import ToolOutput
 from llama_index.core.workflow import Event, StopEvent
 
+from krag_eval_live.tools import near_surface
+from krag_eval_live.traced import OpenRun
+
 # The names of the question among the arguments of what is called, and among the fields of what starts a workflow.
 _QUESTIONS = ("str_or_query_bundle", "question", "query", "query_str", "user_msg", "message", "input")
-# Nodes lie near the surface of what a step returns.
-_MOST_VALUES, _DEEPEST = 2_000, 3
+_DEEPEST = 3
 
 
-@dataclass(slots=True, eq=False)
-class Span:
-    """A span that has not ended.
+@dataclass(slots=True, eq=False, kw_only=True)
+class Span(OpenRun):
+    """A span that has not ended; its `query` may be that of a span around it.
 
     Attributes:
         id: Its id.
-        parent: The span around it, if its start was seen.
-        tool: The name of the tool that it is, or that is around it.
-        is_tool: Whether it is a tool.
-        query: The question that it was given, or one around it.
         asked: Of a root span: the first question that a retrieval in it belongs to.
-        query_id: The id of the question, if the application set it.
         searched: The id of the last search directly in it.
-        has_searched: Whether there was a retrieval in it.
         found: Of a root span: the ids of all nodes that were retrieved in it.
-        started: When it started, by the clock that `LiveScorer.begin` reads.
-        targets: Of a tool or step: where its scores would belong.
     """
 
     id: str
-    parent: Span | None
-    tool: str | None = None
-    is_tool: bool = False
-    query: str | None = None
     asked: str | None = None
-    query_id: str | None = None
     searched: str | None = None
-    has_searched: bool = False
     found: set[str] = field(default_factory=set)
-    started: float = field(default_factory=time.perf_counter)
-    targets: list[object | None] | None = None
 
     @property
     def name(self) -> str:
         """The name of the tool, or else of the class or function."""
         return self.tool if self.is_tool and self.tool is not None else self.id.partition("-")[0]
 
-    @property
-    def root(self) -> Span:
-        """The outermost span around it."""
-        return next(span for span in self.around() if span.parent is None)
-
-    def around(self) -> Iterator[Span]:
-        """Yield it and the spans around it, outermost last."""
-        span: Span | None = self
-        while span is not None:
-            yield span
-            span = span.parent
-
     def note_search(self) -> None:
-        """Note a retrieval in this span and in all spans around it: what they return was counted there."""
-        for span in self.around():
-            span.has_searched = True
+        """Note a retrieval in this span and in all spans around it, and the question of the first one."""
+        OpenRun.note_search(self)
         self.root.asked = self.root.asked or self.query
 
 
@@ -99,11 +72,10 @@ def nodes_from(result: object, arguments: Mapping[str, Any], span: Span) -> list
 
     Of tools every node counts, of any other span those with scores: a pipeline that reads files returns nodes, too.
     """
-    kinds = (NodeWithScore, BaseNode) if span.is_tool else (NodeWithScore,)
-    found = list(_nodes_in(result, kinds))
+    found = _nodes_in(result, _kind_in_tools if span.is_tool else _kind_in_steps)
     if not found:
         return None
-    given = {node.node_id for node in _nodes_in(list(arguments.values()), (NodeWithScore, BaseNode))}
+    given = {node.node_id for node in _nodes_in(list(arguments.values()), _kind_in_tools)}
     known = given if span.is_tool else given | span.root.found
     new = [node for node in found if node.node_id not in known]
     return [node if isinstance(node, NodeWithScore) else NodeWithScore(node=node) for node in new] or None
@@ -137,19 +109,19 @@ def _text_of(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _nodes_in(value: object, kinds: tuple[type, ...]) -> Iterator[Any]:
-    """Yield the nodes in lists, mappings, events, the output of a tool, and the sources of a response."""
-    values: list[object] = [value]
-    n_values = 1
-    for _ in range(_DEEPEST + 1):
-        parts: list[object] = []
-        for one in values:
-            if isinstance(one, kinds):
-                yield one
-            else:
-                parts += _parts_of(one)
-        values = parts[: _MOST_VALUES - n_values]
-        n_values += len(values)
+@functools.lru_cache(maxsize=1_000)
+def _kind_in_tools(type_: type) -> str:
+    return "document" if issubclass(type_, (NodeWithScore, BaseNode)) else "parts"
+
+
+@functools.lru_cache(maxsize=1_000)
+def _kind_in_steps(type_: type) -> str:
+    return "document" if issubclass(type_, NodeWithScore) else "parts"
+
+
+def _nodes_in(value: object, kind_of: Callable[[type], str]) -> list[Any]:
+    """Return the nodes in lists, mappings, events, the output of a tool, and the sources of a response."""
+    return near_surface(value, kind_of, _parts_of, _DEEPEST)
 
 
 def _parts_of(value: object) -> Iterable[object]:

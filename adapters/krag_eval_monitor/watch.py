@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 from krag_eval import Document, InvalidInputError, Run, RunRow
 from krag_eval.toolkit import (
-    Alert,
-    ScoredRetrieval,
     as_id,
     as_key,
     as_number,
@@ -26,6 +24,7 @@ from krag_eval.toolkit import (
     show,
     warn,
 )
+from krag_eval_live import Alert, ScoredRetrieval
 from krag_eval_monitor.changes import ChangeDetector, Ranks, choose_bets
 
 SIGNALS = {"empty": "up", "repeats": "up", "retrieved": "both", "seconds": "up", "top_score": "both"}

@@ -13,16 +13,12 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.trace import StatusCode, format_span_id, format_trace_id
 
-from krag_eval import EvaluationResult, InvalidInputError, LiveScorer, Run, RunRow
-from krag_eval.toolkit import (
-    LIVE_CUT_OFFS,
-    FromTools,
-    LiveCounters,
-    TraceSession,
-    TraceSpan,
-    check_tools,
-    gold_first,
-)
+from krag_eval import EvaluationResult, InvalidInputError, Run, RunRow
+from krag_eval.toolkit import LIVE_CUT_OFFS, gold_first
+from krag_eval_formats import TraceSession, TraceSpan
+from krag_eval_formats.dialects import FromTools
+from krag_eval_live import LiveCounters, LiveScorer
+from krag_eval_live.tools import check_tools
 
 FRAMEWORK = "opentelemetry"
 # What spans say of their trace, which a sink may send with the scores.
@@ -58,8 +54,8 @@ class RetrievalSpanProcessor(BatchSpanProcessor):
     gold is scored by the gold of the question of its trace.
 
     Each trace is a session. It is scored when the span that began it in this process has ended, on a thread of the
-    processor's own, by the same reading as `krag_eval.read_traces`. Nothing that happens there reaches the application:
-    what cannot be scored is counted in `problems`.
+    processor's own, by the same reading as `krag_eval_formats.read_traces`. Nothing that happens there reaches the
+    application: what cannot be scored is counted in `problems`.
 
     Args:
         gold: An `EvalSet`, which is matched by id by default, or a mapping from a query's id or text to its gold
@@ -73,10 +69,10 @@ class RetrievalSpanProcessor(BatchSpanProcessor):
         delay: How long ended spans wait for others, in seconds.
         from_tools: For tools that return no documents of a framework: by the name of the tool a function that returns
             the documents in what the tool returned, read if that is JSON.
-        **options: Further arguments of `krag_eval.LiveScorer`.
+        **options: Further arguments of `krag_eval_live.LiveScorer`.
 
     Attributes:
-        scorer: The `krag_eval.LiveScorer` with `counters`, `problems` and `window_means`.
+        scorer: The `krag_eval_live.LiveScorer` with `counters`, `problems` and `window_means`.
         problems: How many traces could not be scored, by reason, and what else was noticed, such as `truncated`,
             `without_documents`, `tools_unread`, `clocks`, `never_ended`, `too_many_spans`.
 
@@ -217,9 +213,9 @@ def send_traces(gold: object, run: Run, *, sinks: object, **options: Any) -> Liv
 
     Args:
         gold: The `EvalSet` with the questions.
-        run: What `krag_eval.read_traces` returned.
+        run: What `krag_eval_formats.read_traces` returned.
         sinks: One or several receivers of scores, such as `PhoenixSink`.
-        **options: Further arguments of `krag_eval.LiveScorer`.
+        **options: Further arguments of `krag_eval_live.LiveScorer`.
 
     Returns:
         The scorer, with `counters` and `result()`, after the sinks have been flushed.

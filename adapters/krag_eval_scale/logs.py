@@ -26,11 +26,11 @@ from krag_eval.toolkit import (
     refuse,
     refuse_link,
     reporter,
-    run_in_processes,
 )
 from krag_eval_scale.batch import repeated
 from krag_eval_scale.files import find_files, survey
 from krag_eval_scale.output import Output
+from krag_eval_scale.processes import run_in_processes
 from krag_eval_scale.repeats import find_repeated
 from krag_eval_scale.scorer import ColumnarScorer
 from krag_eval_scale.tasks import (

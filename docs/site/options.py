@@ -17,7 +17,7 @@ def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
 
 def reference() -> str:
     """Return a section for each command: its first sentence, its arguments and its options."""
-    from krag_eval.cli.app import Program
+    from krag_eval_cli.app import Program
 
     program = Program()
     commands = {name: program.get_command(None, name) for name in program.list_commands(None)}

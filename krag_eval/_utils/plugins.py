@@ -12,9 +12,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-COMMANDS = "krag_eval.commands"
+FORMATS = "krag_eval.formats"
 LABELS = "krag_eval.labels"
-MONITORS = "krag_eval.monitors"
 REPORTS = "krag_eval.reports"
 
 

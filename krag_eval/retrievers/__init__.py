@@ -1,4 +1,4 @@
-"""Retrievers asked and scored: recorded runs, frames of values, agents, and what a running application retrieves."""
+"""Retrievers asked and scored: recorded runs, agents, and frames of values."""
 
 from krag_eval.retrievers.evaluate import RetrieverScores, aevaluate_retriever, evaluate_retriever, evaluate_retrievers
 

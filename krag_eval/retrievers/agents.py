@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, Protocol, Unpack
 
 from krag_eval._utils.errors import InvalidInputError, refuse
 from krag_eval._utils.redaction import Redactor, describe_error
@@ -20,8 +20,8 @@ from krag_eval.datasets.argument_order import gold_first
 from krag_eval.datasets.sessions import read_documents
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import looks_like_id
+from krag_eval.evaluation.pipeline import EvaluationCallback
 from krag_eval.retrievers.calling import Caller, caller_of, is_async, names_of
-from krag_eval.retrievers.live.sinks import RetrievalSink, ScoredSession
 from krag_eval.retrievers.responses import NOT_ENDED, Copier, take, take_later
 from krag_eval.retrievers.runner import Plan, RunOptions, plan_run
 
@@ -185,16 +185,25 @@ def _ask(agent: Agent, retriever: Caller, k: int, copy: Copier, is_async_agent: 
     return finish()
 
 
-class _TracedAgent(RetrievalSink):
-    """An agent whose searches a handler sees; it receives the sessions of each attempt."""
+class _Session(Protocol):
+    """What a handler says of a session that has ended, such as a `krag_eval_live.ScoredSession`."""
+
+    @property
+    def query_id(self) -> str | None: ...
+    @property
+    def row(self) -> RunRow: ...
+
+
+class _TracedAgent(EvaluationCallback):
+    """An agent whose searches a handler sees; as a sink of live scores, it receives the sessions of each attempt."""
 
     def __init__(self, agent: Agent, handler: Any, k: int, copy: Copier) -> None:
         self._agent, self._k, self._copy = agent, k, copy
         self._handler = handler(sinks=[self], query_id_key=_ATTEMPT)
         self._attempts = itertools.count()
-        self._sessions: dict[str, list[ScoredSession]] = {}
+        self._sessions: dict[str, list[_Session]] = {}
 
-    def on_session_scored(self, session: ScoredSession, targets: Sequence[object | None]) -> None:  # noqa: ARG002
+    def on_session_scored(self, session: _Session, targets: Sequence[object | None]) -> None:  # noqa: ARG002
         """Keep the session, if its attempt is not over."""
         self._sessions.get(session.query_id or "", []).append(session)
 

@@ -3,45 +3,17 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Callable
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
 import pytest
 
 from krag_eval import InvalidInputError, MissingDependencyError, evaluate
-from krag_eval._utils.plugins import COMMANDS, REPORTS, load, offered
-from tests.support.command_line import Runner
+from krag_eval.__main__ import main
+from krag_eval._utils.plugins import REPORTS, load, offered
+from tests.support.plugins import Offer
 
-Offer = Callable[[str, str, str], None]
-
-
-@pytest.fixture
-def offer(monkeypatch: pytest.MonkeyPatch) -> Offer:
-    """Offer something else than what is installed."""
-    found = list[EntryPoint]()
-
-    def add(group: str, name: str, value: str) -> None:
-        found.append(EntryPoint(name, value, group))
-
-    monkeypatch.setattr(importlib.metadata, "entry_points", lambda **which: EntryPoints(found).select(**which))
-    return add
-
-
-@pytest.fixture
-def broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, code in {
-        "raises": "1 / 0",
-        "lacks": "import no_such_package_of_ours",
-        "ends": "raise SystemExit(3)",
-    }.items():
-        (tmp_path / f"plugin_{name}.py").write_text(code, encoding="utf-8")
-    (tmp_path / "plugin_new.py").write_text('def new() -> None:\n    """Say hello."""\n    print("hello")\n', "utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-
-
-def test_the_commands_of_the_packages_beside_are_offered() -> None:
-    assert set(offered(COMMANDS)) >= {"bench", "generate"}
+COMMANDS = "krag_eval.commands"
 
 
 def test_what_is_not_offered_is_named_with_its_cure(offer: Offer) -> None:
@@ -89,23 +61,15 @@ def test_another_version_is_not_loaded(offer: Offer, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.usefixtures("broken")
-def test_a_broken_command_is_one_line_and_the_others_work(offer: Offer, command: Runner) -> None:
-    offer(COMMANDS, "bad", "plugin_raises:bad")
-    offer(COMMANDS, "new", "plugin_new:new")
-    assert command("new").out == "hello\n"
-    listed = command("--help")
-    assert listed.code == 0
-    assert "cannot be loaded" in listed.out
-    for line in ("bad", "bad runs.jsonl --out scores.csv -k 3"):
-        outcome = command(line)
-        assert outcome.code == 2
-        assert outcome.err.count("\n") == 1
-        assert "ZeroDivisionError" in outcome.err
-    assert command("validate --help").code == 0
-
-
-@pytest.mark.usefixtures("broken")
 def test_what_is_offered_in_the_place_of_our_own_is_not_taken(offer: Offer) -> None:
     offer(COMMANDS, "bench", "plugin_new:new")
     offer(COMMANDS, "bench", "krag_eval_llm.commands.bench:bench")
     assert offered(COMMANDS)["bench"].value == "krag_eval_llm.commands.bench:bench"
+
+
+def test_without_a_command_line_the_module_says_so_in_one_line(
+    offer: Offer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert (ended.value.code, capsys.readouterr().err.count("\n")) == (2, 1)

@@ -61,14 +61,6 @@ def test_the_familiar_metrics_are_a_plain_dict_which_any_serialiser_takes() -> N
     assert type(evaluate_all(GOLD, RETRIEVED, k=1)) is dict
 
 
-def test_a_metric_of_answers_is_named() -> None:
-    result = krag_eval.evaluate_answers(["at nine"], ["at nine"])
-    with pytest.raises(UnknownMetricError, match=r"Say which one: 'token_f1', 'squad_f1'\."):
-        result["f1"]
-    with pytest.raises(UnknownMetricError, match=r"It is called 'exact_match' here\."):
-        result["EM"]
-
-
 def test_an_attribute_that_there_is_not_is_told_in_pythons_words() -> None:
     with pytest.raises(AttributeError, match=r"^'EvaluationResult' object has no attribute 'recall'$"):
         _ = RESULT.recall

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from krag_eval import (
@@ -293,6 +293,7 @@ def answered(name: str, evalset: EvalSet, outcomes: list[str]) -> Run:
     return Run.of(name, rows)
 
 
+@settings(max_examples=settings().max_examples // 2)
 @given(CHANCES, CHANCES, st.integers(0, 23), st.sampled_from([None, "source"]), st.data())
 def test_a_run_that_is_worse_on_a_question_never_passes_where_the_other_does_not(
     before: list[str], after: list[str], place: int, cluster: str | None, data: st.DataObject

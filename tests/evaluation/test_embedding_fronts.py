@@ -7,7 +7,6 @@ import pytest
 from krag_eval import (
     InvalidInputError,
     KragEvalWarning,
-    LiveScorer,
     OfflineRetrievalEvaluators,
     Run,
     RunRow,
@@ -23,7 +22,6 @@ from krag_eval import (
     sweep,
 )
 from tests.support.encoders import COMPASS, Recorder, compass
-from tests.support.live_cases import retrieve
 from tests.support.marks import nothing_may_match
 
 
@@ -99,11 +97,6 @@ def test_every_front_gives_the_same_numbers() -> None:
     for one, other in zip(gold, retrieved, strict=True):
         scorer.score(one, other)
     assert scorer.result().to_dict() == expected.to_dict()
-
-    live = LiveScorer({"q1": gold[0], "q2": gold[1]}, k=2, **compass())
-    retrieve(live, "q1", retrieved[0])
-    retrieve(live, "q2", retrieved[1])
-    assert live.result().to_dict() == expected.to_dict()
 
 
 def test_runs_are_scored_and_compared() -> None:

@@ -14,7 +14,6 @@ from krag_eval import (
     Document,
     EvalSet,
     InvalidInputError,
-    LiveScorer,
     Run,
     RunRow,
     compare,
@@ -28,7 +27,6 @@ from krag_eval import (
     write_evalset,
     write_run,
 )
-from tests.support.command_line import Runner
 
 PAGES = ("file", "page")
 NESTED: dict[str, Any] = {"source": {"url": "u1"}, "file": "a.pdf", "page": 2, "v.1": "w1"}
@@ -119,31 +117,8 @@ def test_files_and_levels(tmp_path: Path) -> None:
         assert "|idkey:file,page|" in at_documents.signature
 
 
-def test_on_the_command_line_keys_are_separated_by_commas(command: Runner, tmp_path: Path) -> None:
-    (tmp_path / "set.jsonl").write_text('{"id": "q", "question": "w", "gold": [["a.pdf", 3]]}\n')
-    row = {"query_id": "q", "retrieved": documents("metadata")}
-    (tmp_path / "run.jsonl").write_text(json.dumps(row) + "\n")
-    files = (str(tmp_path / "set.jsonl"), str(tmp_path / "run.jsonl"))
-    outcome = command("evaluate", *files, "--id-key", "file,page", "--metrics", "mrr", "--k", "2", "--json", "-")
-    assert (outcome.code, json.loads(outcome.out)["runs"]["run"]["metrics"]["mrr@2"]) == (0, 0.5)
-    outcome = command("fuse", *files[1:], *files[1:], "--id-key", "file,page", "--out", str(tmp_path / "fused.jsonl"))
-    assert (
-        outcome.code == 2 or len(json.loads((tmp_path / "fused.jsonl").read_text().split("\n")[-2])["retrieved"]) == 2
-    )
-
-
-def test_live_scores_rows_and_fused_runs() -> None:
+def test_rows_and_fused_runs() -> None:
     gold = EvalSet([{"id": "q", "question": "w", "gold": [["a.pdf", 3]]}])
-    scorer = LiveScorer(gold, k=2, id_key=PAGES, **ID)
-    scorer.begin("langchain", 0, "w")
-    scorer.end(0, documents("LangChain"))
-    assert scorer.flush()
-    assert scorer.result()["mrr@2"] == 0.5
-    by_name = LiveScorer({"w": [("a.pdf", 3)]}, k=2, id_key=PAGES, **ID)
-    by_name.begin("langchain", 0, "w")
-    by_name.end(0, documents("LangChain"))
-    assert by_name.flush()
-    assert by_name.result()["mrr@2"] == 0.5
     assert score_row([["a.pdf", 3]], documents("LangChain"), 2, id_key=PAGES, **ID)["mrr@2"] == 0.5
     runs = {n: Run.of(n, [RunRow(query_id="q", retrieved=tuple(documents("Document")))]) for n in "ab"}
     assert len(fuse([documents("LangChain")] * 2, id_key=PAGES)) == 2

@@ -12,7 +12,6 @@ from krag_eval import (
     EvalSet,
     EvaluationResult,
     InvalidInputError,
-    LiveScorer,
     Need,
     Policy,
     Run,
@@ -26,7 +25,6 @@ from krag_eval import (
     evaluate_run,
 )
 from krag_eval.krag.evaluators import OfflineRetrievalEvaluators as KragEvaluators
-from tests.support import live_cases
 
 EITHER = [{"any_of": [{"id": "a"}, {"id": "b"}], "grade": 2}, {"id": "b"}]
 FOUND = [{"id": "b"}, {"id": "x"}, {"id": "a"}]
@@ -196,17 +194,6 @@ def test_the_report_names_alternatives_in_the_signature(tmp_path: Path) -> None:
     result = evaluate([EITHER, [{"id": "c"}]], [FOUND, [{"id": "c"}]], k=2, match_method="id")
     path = result.report(tmp_path / "r.json")
     assert "needs:any_of" in json.dumps(json.loads(path.read_text()))
-
-
-def test_live_scores_take_needs() -> None:
-    scorer = LiveScorer(
-        {"q": ["x", {"any_of": ["a", "b"]}, Need(any_of=["c", "d"])]}, k=3, metrics="recall", match_method="id"
-    )
-    live_cases.retrieve(scorer, "q", [{"id": "b"}, {"id": "d"}])
-    assert scorer.flush(30)
-    result = scorer.result()
-    assert result["recall@3"] == pytest.approx(2 / 3)
-    assert "|needs:any_of|" in result.signature
 
 
 def test_a_metric_of_ones_own_sees_needs() -> None:

@@ -36,7 +36,8 @@ TURNED = """
     assert krag_eval.retrievers.recording.datetime is Turned
 """
 RUN = """
-    from krag_eval import LiveScorer, RetrievalSink, run_retriever
+    from krag_eval import run_retriever
+    from krag_eval_live import LiveScorer, RetrievalSink
     from tests.faults.test_clock import ROWS
 
     def search(question):

@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document as LangChainDocument
 
-from krag_eval import KragEvalWarning, LiveScorer
+from krag_eval import KragEvalWarning
 from krag_eval.documents.document import Document
-from krag_eval.retrievers.live.judging import RetrievalJudge
-from krag_eval.retrievers.live.retrievals import Retrieval
+from krag_eval_live import LiveScorer
+from krag_eval_live.judging import RetrievalJudge
+from krag_eval_live.retrievals import Retrieval
 from tests.support.live_cases import GOLD, Gate, retrieve
 
 pytestmark = pytest.mark.full
@@ -35,7 +36,7 @@ def gate() -> Iterator[Gate]:
 
 
 def hanging(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> LiveScorer:
-    monkeypatch.setattr("krag_eval.retrievers.live.scorer.RESULT_TIMEOUT", 0.05)
+    monkeypatch.setattr("krag_eval_live.scorer.RESULT_TIMEOUT", 0.05)
     scorer = LiveScorer(GOLD, match_method="id", k=1, metrics="recall", sinks=[gate])
     retrieve(scorer, "q2", [{"id": "c"}])
     assert gate.reached.wait(30)

@@ -17,7 +17,6 @@ from krag_eval import (
     InvalidInputError,
     KragDocument,
     KragEvalWarning,
-    LiveScorer,
     OfflineRetrievalEvaluators,
     RAGEvaluator,
     RougeOfflineRetrievalEvaluators,
@@ -174,15 +173,6 @@ def answered(chunks: list[dict[str, Any]]) -> Run:
 GOLD, FOUND = ["Refunds arrive.", "환불은 사흘"], ["Refunds arrive. Ask us.", "네, 환불은 사흘 안에 됩니다."]
 
 
-def live(**settings: Any) -> object:
-    scorer = LiveScorer({f"q{i}": [text] for i, text in enumerate(GOLD)}, k=1, **settings)
-    for i, text in enumerate(FOUND):
-        scorer.begin("test", i, f"q{i}")
-        scorer.end(i, [text])
-    assert scorer.flush(10)
-    return scorer.result()
-
-
 def streamed_one_by_one(**settings: Any) -> object:
     scorer = Scorer(k=1, **settings)
     for gold, found in zip(GOLD, FOUND, strict=True):
@@ -202,7 +192,6 @@ FRONTS: dict[str, Callable[..., object]] = {
     "evaluate_retrievers": lambda **s: evaluate_retrievers(dated(GOLD), {"r": lambda q: [FOUND[int(q[1])]]}, k=1, **s),
     "evaluate_stream": lambda **s: evaluate_stream(zip(ACTUAL, PREDICTED, strict=True), batch_size=1, **s),
     "Scorer": streamed_one_by_one,
-    "LiveScorer": live,
     "sweep": lambda **s: sweep(ACTUAL, PREDICTED, [0.9], in_use=0.95, **{**s, "match_method": "rougeL"}),
 }
 
@@ -384,14 +373,6 @@ def test_document_ids_under_another_key_are_named_with_the_argument_of_the_level
     message = warned_by(lambda: evaluate_run(evalset, run, level="document"))
     assert "With doc_key='source', 1 of 1 query would match." in message
     assert evaluate_run(evalset, run, k=1, level="document", doc_key="source")["recall@1"] == 1.0
-
-
-def test_live_document_ids_are_too() -> None:
-    scorer = LiveScorer(EvalSet([{"id": 0, "question": "q", "gold_doc_ids": ["manual"]}]), level="document", k=1)
-    scorer.begin("test", 0, "q")
-    scorer.end(0, [{"id": "c", "metadata": {"doc_id": "x", "source": "manual"}}])
-    assert scorer.flush(10)
-    assert "With doc_key='source', 1 of 1 query would match." in warned_by(scorer.result)
 
 
 def test_the_evaluators_of_krag_are_told_their_own_arguments() -> None:

@@ -26,7 +26,6 @@ from krag_eval import (
     leaderboard,
     read_policy,
 )
-from tests.support.command_line import Runner
 from tests.support.marks import nothing_may_match
 
 GOLD, RETRIEVED = [["a", "b"], ["c"]], [["x", "a"], ["c", "y", "z"]]
@@ -153,15 +152,6 @@ def test_a_metric_of_ones_own_is_scored_at_k() -> None:
         "depth@10",
         "mrr@2",
     ]
-
-
-def test_the_command_line_reads_the_same_names(command: Runner) -> None:
-    Path("set.jsonl").write_text('{"id": "q1", "gold": [{"id": "a"}]}\n', encoding="utf-8")
-    Path("run.jsonl").write_text('{"query_id": "q1", "retrieved": [{"id": "b"}, {"id": "a"}]}\n', encoding="utf-8")
-    shown = command("evaluate set.jsonl run.jsonl", "--metrics", "nDCG@20,MRR@2")
-    assert (shown.code, "k:2,20" in shown.out) == (0, True), shown
-    refused = command("evaluate set.jsonl run.jsonl", "--metrics", "ndcg@20", "-k", "1,3,5,10")
-    assert (refused.code, "names its cut-off" in refused.err) == (2, True), refused
 
 
 def test_what_reads_a_result_takes_the_same_names() -> None:

@@ -38,6 +38,7 @@ USED: dict[str, Callable[[Any], object]] = {
     "Judgments": lambda judged: {field.name: getattr(judged, field.name).tolist() for field in fields(judged)},
     "OfflineRetrievalEvaluators": lambda one: one.calculate_recall(),
     "RAGEvaluator": lambda one: one.evaluate_all(GOLD, FOUND, 1),
+    "RefusalTest": lambda is_refusal: (is_refusal.describe(), is_refusal("Ask the help desk!")),
     "RetrievalSink": vars,
     "RougeOfflineRetrievalEvaluators": lambda one: one.calculate_recall(),
     "RowScorer": lambda scorer: (scorer.signature, scorer.score(["a"], ["b", "a"])),

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from examples import onbori, shop_log, stand_in_model
-from krag_eval.cli import main
 from krag_eval_chunkers.demo_data import load_collection
+from krag_eval_cli import main
 
 ROOT = Path(__file__).parents[2]
 

@@ -24,10 +24,14 @@ MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 MATRIX = re.findall(r"\S+", (re.findall(r"^MATRIX := (.+)$", MAKEFILE, re.MULTILINE) or [""])[0])
 # By their import names; the first of each is what the extra of the adapter installs.
 FRAMEWORKS = {
+    "krag_eval_answers": set(),
     "krag_eval_chunkers": set(),
+    "krag_eval_cli": set(),
+    "krag_eval_formats": set(),
     "krag_eval_labels": set(),
     "krag_eval_langchain": {"langchain_core", "langsmith"},
     "krag_eval_langfuse": {"langfuse", "opentelemetry"},
+    "krag_eval_live": set(),
     "krag_eval_llama_index": {"llama_index"},
     "krag_eval_llm": set(),
     "krag_eval_monitor": set(),

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from krag_eval.cli import main
-from krag_eval.cli.app import Program
+from krag_eval_cli import main
+from krag_eval_cli.app import Program
 from tests.support.command_line import all_commands
 
 ROOT = Path(__file__).parents[2]

@@ -65,7 +65,7 @@ class Recipe(NamedTuple):
 METRIC = '''
 """Shine: a metric."""
 
-from krag_eval.metrics.recall import recall
+from krag_eval.metrics.ranking import recall
 
 
 def shine(judged, k=None):
@@ -85,7 +85,7 @@ from krag_eval import UnknownMetricError, check_gate, compare, evaluate
 from krag_eval.analysis.gate import Policy
 from krag_eval.report import build_report
 from krag_eval_report.html.cut_offs import cut_off_columns
-from tests.cli.test_help import help_of
+from tests.adapters.cli.test_help import help_of
 from tests.support.gate_cases import SET, make_run
 
 
@@ -144,7 +144,7 @@ def metric(line: str, pages: tuple[str, ...], *, named: str) -> Recipe:
         ),
         OF_METRIC.format(named=named, in_help=not named),
         (
-            f"{FRONT}test_each_metric_of_the_table_lives_in_a_file_named_after_its_function",
+            f"{FRONT}test_each_metric_of_the_table_lives_in_the_file_of_its_subject",
             f"{FRONT}test_the_docstring_of_a_metric_says_range_edge_cases_and_source",
             f"{FRONT}test_a_page_names_all_that_its_table_has",
             f"{SITE}test_the_reference_has_every_metric_once",
@@ -158,7 +158,8 @@ FORMAT = '''
 
 from pathlib import Path
 
-from krag_eval.datasets.question import Question
+from krag_eval import Question
+from krag_eval.toolkit import write_atomically
 
 
 def kinds_in(source):
@@ -172,8 +173,6 @@ def questions(source):
 
 
 def write_questions(evalset, writing):
-    from krag_eval._utils.files.io import write_atomically
-
     lines = [f"{q.question}\\t{q.gold_chunk_ids[0]}\\n" for q in evalset]
     write_atomically(writing.path, ["#shine\\n", *lines])
 '''
@@ -265,7 +264,7 @@ RECIPES = {
         ),
         """
 from krag_eval import evaluate
-from tests.cli.test_help import help_of
+from tests.adapters.cli.test_help import help_of
 
 
 def test_it_is_everywhere():
@@ -298,8 +297,8 @@ def test_it_is_everywhere():
         ),
         """
 from krag_eval import InvalidInputError, evaluate
-from krag_eval.cli.options import values_of
-from tests.cli.test_help import help_of
+from krag_eval_cli.options import values_of
+from tests.adapters.cli.test_help import help_of
 
 
 def test_it_is_everywhere():
@@ -320,9 +319,9 @@ def test_it_is_everywhere():
     "a file format": Recipe(
         "Add a file format",
         (
-            ("krag_eval/datasets/formats/shine.py", whole(FORMAT)),
+            ("adapters/krag_eval_formats/shine.py", whole(FORMAT)),
             (
-                "krag_eval/datasets/formats/registry.py",
+                "adapters/krag_eval_formats/files.py",
                 both(
                     instead("    ragas,\n    squad,\n", "    ragas,\n    shine,\n    squad,\n"),
                     after(
@@ -336,8 +335,8 @@ def test_it_is_everywhere():
 from pathlib import Path
 
 from krag_eval import InvalidInputError, read_evalset
-from krag_eval.cli.options import values_of
-from tests.cli.test_help import help_of
+from krag_eval_cli.options import values_of
+from tests.adapters.cli.test_help import help_of
 from tests.support.command_line import Runner
 
 
@@ -353,13 +352,15 @@ def test_it_is_everywhere(command: Runner):
     with pytest.raises(InvalidInputError, match="Known formats: .*shine"):
         read_evalset("set", format="unknown")
 """,
-        ("tests/datasets/test_formats_refusals.py::test_the_page_about_files_names_every_format_and_every_ending",),
+        (
+            "tests/adapters/formats/test_formats_refusals.py::test_the_page_about_files_names_every_format_and_every_ending",
+        ),
     ),
     "an answer metric": Recipe(
         "Add an answer metric",
         (
             (
-                "krag_eval/evaluation/answers/metrics.py",
+                "adapters/krag_eval_answers/metrics.py",
                 after('    "rougeLsum": AnswerMetric(', '    "shine": AnswerMetric(exact_match),\n'),
             ),
             (
@@ -370,7 +371,8 @@ def test_it_is_everywhere(command: Runner):
             ),
         ),
         """
-from krag_eval import UnknownMetricError, evaluate_answers
+from krag_eval import UnknownMetricError
+from krag_eval_answers import evaluate_answers
 
 
 def test_it_is_everywhere():
@@ -378,7 +380,7 @@ def test_it_is_everywhere():
     with pytest.raises(UnknownMetricError, match="shine"):
         evaluate_answers(["a"], ["a"], metrics="unknown")
 """,
-        ("tests/evaluation/test_answers_input.py::test_the_page_of_answers_has_a_row_for_every_metric",),
+        ("tests/adapters/answers/test_input.py::test_the_page_of_answers_has_a_row_for_every_metric",),
     ),
     "a plot": Recipe(
         "Add a report section or plot",

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 import krag_eval
+import krag_eval_answers
+import krag_eval_live
 import krag_eval_monitor
 from krag_eval import InvalidInputError, UnknownArgumentError
 from krag_eval._utils.suggestions import ARGUMENTS, INSTEAD
@@ -153,17 +155,20 @@ MISSPELLED: list[tuple[Callable[[Any], object], str]] = [
     (lambda name: front.evaluate(GOLD, FOUND, metrics=f"rbp({name}=0.5)"), "P"),
     (lambda name: front.evaluate(GOLD, FOUND, match_method=name), "rougel"),
     (lambda name: front.evaluate(GOLD, FOUND, match_method="rougeL", tokenizer=name), "word"),
-    (lambda name: front.evaluate_answers(["a"], ["a"], metrics=[name]), "token-f1"),
-    (lambda name: front.evaluate_answers({"q1": "a"}, {name: "a"}), "q_1"),
-    (lambda name: front.evaluate_answers(["a"], ["a"])[name], "rougel"),
+    (lambda name: krag_eval_answers.evaluate_answers(["a"], ["a"], metrics=[name]), "token-f1"),
+    (lambda name: krag_eval_answers.evaluate_answers({"q1": "a"}, {name: "a"}), "q_1"),
+    (lambda name: krag_eval_answers.evaluate_answers(["a"], ["a"])[name], "rougel"),
     (lambda name: front.compare(SET, {"base": RUN, "new": RUN}, baseline=name), "bas"),
     (lambda name: front.compare(SET, {"a": RUN, "b": RUN}, by=name), "typ"),
     (lambda name: front.compare(SET, {"a": RUN, "b": RUN}, missing=name), "emtpy"),
     (lambda name: front.Policy.from_dict({name: {"require": ["recall@5 >= 0.8"]}}), "gat"),
     (lambda name: front.read_run("run.jsonl", format=name), "json-l"),
     (lambda name: front.as_evalset(SET)[name], "q01"),
-    (lambda name: front.LiveScorer(SET, bands={name: (None, 1)}, on_alert=print), "emty"),
-    (lambda name: front.LiveScorer(SET, watch=krag_eval_monitor.Watch(signals=[name]), on_alert=print), "emty"),
+    (lambda name: krag_eval_live.LiveScorer(SET, bands={name: (None, 1)}, on_alert=print), "emty"),
+    (
+        lambda name: krag_eval_live.LiveScorer(SET, watch=krag_eval_monitor.Watch(signals=[name]), on_alert=print),
+        "emty",
+    ),
     (lambda name: krag_eval_monitor.Watch(signals={"empty": name}), "upp"),
     (lambda name: krag_eval_monitor.Watch(season=name), "days"),
     (lambda name: RESULT[name], "Recal_5"),

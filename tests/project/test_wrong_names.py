@@ -13,6 +13,7 @@ import pytest
 
 import krag_eval
 import krag_eval_labels
+import krag_eval_live
 from krag_eval import InvalidInputError, KragDocument, Scorer, UnknownArgumentError
 from tests.support.public_names import PUBLIC
 
@@ -22,6 +23,7 @@ RESULT: Any = krag_eval.evaluate(GOLD, RETRIEVED)
 RUN = krag_eval.Run.of("nothing yet", [])
 PAIRS = [("a", "a", True)]
 front: Any = krag_eval  # a type checker would stop most of these mistakes
+live: Any = krag_eval_live
 labels: Any = krag_eval_labels
 Call = Callable[[], object]
 
@@ -110,8 +112,8 @@ def test_whatever_takes_scoring_settings_refuses_a_name_that_there_is_not_and_li
         (lambda: asyncio.run(front.arun_retriever(QUESTIONS, nothing, top_k=1)), "It is called `k` here."),
         (lambda: asyncio.run(front.arun_retriever(QUESTIONS, nothing)), "`k` is missing."),
         (lambda: asyncio.run(front.aevaluate_retriever(QUESTIONS, never, max_workers=2)), "called `concurrency` here."),
-        (lambda: front.LiveScorer(qrels=QUESTIONS), "It is called `gold` here."),
-        (lambda: front.LiveScorer(QUESTIONS, callbacks=[]), "It is called `sinks` here."),
+        (lambda: live.LiveScorer(qrels=QUESTIONS), "It is called `gold` here."),
+        (lambda: live.LiveScorer(QUESTIONS, callbacks=[]), "It is called `sinks` here."),
         (lambda: front.RAGEvaluator(threshold=0.4), "It is called `rouge_threshold` here."),
         (lambda: front.calibrate(PAIRS, match_method="rouge1"), "It is called `method` here."),
         (lambda: front.calibrate(PAIRS, threshold=0.5), "`calibrate` has no argument 'threshold'."),

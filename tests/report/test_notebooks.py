@@ -24,15 +24,14 @@ from krag_eval import (
     diagnose,
     evaluate_run,
     funnel,
-    inspect_file,
     leaderboard,
     read_evalset,
-    validate,
 )
 from krag_eval._utils.objects import LONGEST_REPR
 from krag_eval.report import build_report
 from krag_eval.tables.html import MOST_BYTES
-from krag_eval_labels import audit_labels
+from krag_eval_formats import inspect_file
+from krag_eval_labels import audit_labels, validate
 
 LONG, BIG = "이름<b>" * 75, "x<script>alert(1)</script>" * 8_000
 N = 60
@@ -75,7 +74,7 @@ def result(n_cut_offs: int = 3) -> Any:
 
 @functools.cache
 def many() -> dict[str, Run]:
-    return {f"{LONG}{number}": run(number % 4 + 2, f"{number}") for number in range(12)}
+    return {f"{LONG}{number}": run(number % 4 + 2, f"{number}") for number in range(6)}
 
 
 @functools.cache
@@ -107,7 +106,7 @@ OBJECTS: dict[str, Callable[[Path], Any]] = {
     "row of a comparison": lambda _: compared().rows[0],
     "transition": lambda _: compared().transitions[0],
     "all pairs": lambda _: compared(None),
-    "leaderboard": lambda _: leaderboard({f"{LONG}{number}": result() for number in range(50)}, intervals=True),
+    "leaderboard": lambda _: leaderboard({f"{LONG}{number}": result() for number in range(12)}, intervals=True),
     "funnel": lambda _: funnel(questions(), run(2), by="type"),
     "gate": lambda _: check_gate(
         questions(), run(2), Policy.from_dict({"gate": {"require": ["recall@10 >= 0.9"], "never": ["leak@10"]}})

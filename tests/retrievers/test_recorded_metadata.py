@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError, evaluate_retriever, evaluate_run, read_run, run_retriever
-from tests.support.command_line import Runner
 
 EVALSET = [{"id": "q1", "question": "When?", "gold_chunk_ids": ["c1"], "gold_doc_ids": ["d1"]}]
 METADATA = {
@@ -84,21 +83,6 @@ def test_a_journal_is_not_resumed_with_other_metadata(tmp_path: Path) -> None:
 def test_another_word_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="`metadata` must be one of 'none', 'ids', 'all', got 'id'"):
         run_retriever(EVALSET, retrieve, k=1, metadata="id")
-
-
-def test_the_command_keeps_what_it_is_told(command: Runner, tmp_path: Path) -> None:
-    (tmp_path / "search.py").write_text(
-        "def find(question):\n    return [{'id': 'x1', 'metadata': {'source': 'faq.md', 'author': 'Ann'}}]\n"
-    )
-    (tmp_path / "set.jsonl").write_text('{"id": "q1", "question": "When?", "gold_chunk_ids": ["x1"]}\n')
-    line = "run set.jsonl --retriever search:find --k 1 --out"
-    assert command(f"{line} ids.jsonl --metadata ids").code == 0
-    assert command(f"{line} all.jsonl").code == 0
-    written = [(tmp_path / name).read_text() for name in ("ids.jsonl", "all.jsonl")]
-    assert ["faq.md" in text for text in written] == [True, True]
-    assert ["Ann" in text for text in written] == [False, True]
-    code, _, err = command(f"{line} no.jsonl --metadata some")
-    assert (code, "--metadata" in err) == (2, True)
 
 
 def test_metadata_lose_their_credentials_and_keep_everything_else() -> None:

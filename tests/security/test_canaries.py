@@ -12,9 +12,9 @@ import pytest
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
-from krag_eval import LiveScorer, RetrievalSink, evaluate_run, read_evalset, read_run, run_retriever
-from krag_eval.retrievers.live.sinks import ScoredRetrieval
+from krag_eval import evaluate_run, read_evalset, read_run, run_retriever
 from krag_eval_langchain import RetrievalScoringHandler
+from krag_eval_live import LiveScorer, RetrievalSink, ScoredRetrieval
 from tests.support.bench_cases import EVALSET
 from tests.support.command_line import Runner
 from tests.support.marks import nothing_may_match

@@ -20,9 +20,7 @@ import pytest
 from krag_eval import (
     InvalidInputError,
     KragEvalError,
-    LiveScorer,
     Redactor,
-    RetrievalSink,
     Run,
     RunRow,
     build_report,
@@ -33,6 +31,7 @@ from krag_eval import (
 )
 from krag_eval._utils.errors import RetrieverError, warn
 from krag_eval._utils.redaction import as_cause, describe_error
+from krag_eval_live import LiveScorer, RetrievalSink
 from tests.support.command_line import Runner
 from tests.support.live_cases import retrieve
 from tests.support.marks import nothing_may_match
@@ -263,11 +262,11 @@ def test_no_live_score_log_or_problem_shows_one(caplog: pytest.LogCaptureFixture
 def test_an_error_that_nobody_expected_shows_none_in_its_traceback(tmp_path: Path) -> None:
     code = (
         "import sys; sys.argv = ['krag-eval', 'validate', 'x']\n"
-        "import krag_eval.cli\n"
+        "from krag_eval_cli import running\n"
         "from tests.support.secret_shapes import SHAPES\n"
         "def fail(app): raise ZeroDivisionError('\\n'.join(text for text, _ in SHAPES.values()))\n"
-        "krag_eval.cli._run = fail\n"
-        "krag_eval.cli.main()\n"
+        "running._call = fail\n"
+        "running.main()\n"
     )
     outcome = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]

@@ -302,10 +302,12 @@ def test_json_means_the_same_where_it_is_escaped(command: Runner, folder: Path) 
 # One process imports everything, and forks for each line: imports take most of the time of a command.
 IN_TURN = """
 import json, os, shutil, sys, tempfile
-from krag_eval.cli import main
-from krag_eval.cli.app import Program
+from krag_eval_cli import main
+from krag_eval_cli.app import Program
 import krag_eval.report, krag_eval.analysis.comparison, scipy.stats
-Program().every_command()
+program = Program()
+for name in program.list_commands(None):
+    program.get_command(None, name)
 
 for line in json.loads(sys.argv[1]):
     copied = shutil.copytree(".", os.path.join(tempfile.mkdtemp(), "copy"))

@@ -17,6 +17,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import krag_eval
+import krag_eval_live
 from krag_eval import InvalidInputError, KragEvalError
 from krag_eval.analysis.gate import FIGURES, GateReport, Policy, Requirement, check_gate, read_policy
 from krag_eval.metrics import ALL_METRICS
@@ -226,8 +227,8 @@ def test_an_unexpected_error_is_exit_70_with_its_traceback(gate: Runner, monkeyp
         raise RuntimeError("a mistake of ours\x1b[2J")
 
     Path("gate.toml").write_text('[gate]\nrequire = ["recall@5 >= 0.1"]\n', encoding="utf-8")
-    monkeypatch.setattr("krag_eval.cli.gate.check_gate", broken)
-    monkeypatch.setattr("krag_eval.cli.compare.compare_runs", broken, raising=False)
+    monkeypatch.setattr("krag_eval_cli.commands.gate.check_gate", broken)
+    monkeypatch.setattr("krag_eval_cli.commands.compare.compare_runs", broken, raising=False)
     code, out, err = gate("gate set.jsonl run.jsonl --policy gate.toml")
     assert (code, out) == (70, "")
     assert "Traceback" in err
@@ -244,7 +245,7 @@ def test_a_gate_whose_reader_has_gone_does_not_say_that_it_fails(gate: Runner, t
     line = ["gate", "set.jsonl", "run.jsonl", "--policy", "gate.toml"]
     for unbuffered in ([], ["-u"]):
         done = subprocess.run(
-            [sys.executable, *unbuffered, "-c", "from krag_eval.cli import main; main()", *line],
+            [sys.executable, *unbuffered, "-c", "from krag_eval_cli import main; main()", *line],
             stdout=write_end, stderr=subprocess.PIPE, cwd=tmp_path, check=False,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (141, b"")
@@ -268,7 +269,7 @@ def ways() -> dict[str, Callable[[str], object]]:
         "compare": lambda name: krag_eval.compare({"a": result, "b": result}, keys=[name]),
         "leaderboard": lambda name: krag_eval.leaderboard({"a": result}, keys=[name]),
         "assert": lambda name: krag_eval.assert_retrieval(result, f"{name} >= 0"),
-        "live": lambda name: krag_eval.LiveScorer([], metrics=[name]),
+        "live": lambda name: krag_eval_live.LiveScorer([], metrics=[name]),
     }
 
 

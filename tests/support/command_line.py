@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from krag_eval._utils.limits import LIMITS_VARIABLE
-from krag_eval.cli import main
 
 if TYPE_CHECKING:
     import click
@@ -30,7 +29,7 @@ Runner = Callable[..., Outcome]
 @functools.cache
 def cached_maker() -> Callable[[str, Callable[..., None]], click.Command]:
     """`made` of ours, cached: making a command takes most of the time of a call, and it keeps nothing between calls."""
-    from krag_eval.cli.app import made  # some environments have no command line
+    from krag_eval_cli.app import made  # some environments have no command line
 
     return functools.cache(made)
 
@@ -38,17 +37,21 @@ def cached_maker() -> Callable[[str, Callable[..., None]], click.Command]:
 @functools.cache
 def all_commands() -> dict[str, click.Command]:
     """The commands by name, all of them imported."""
-    from krag_eval.cli.app import Program
+    from krag_eval_cli.app import Program
 
-    return Program().every_command()
+    program = Program()
+    found = {name: program.get_command(None, name) for name in program.list_commands(None)}
+    return {name: command for name, command in found.items() if command is not None}
 
 
 @pytest.fixture
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Runner]:
     """Calls `krag-eval` with a line, read as a shell reads it, and with further arguments just as they are."""
+    from krag_eval_cli import main
+
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr("krag_eval.cli.app.made", cached_maker())
+    monkeypatch.setattr("krag_eval_cli.app.made", cached_maker())
     for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "PYTHONIOENCODING"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")  # a dumb terminal has no colours

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from krag_eval import EvaluationCallback, LiveScorer, RetrievalSink
+from krag_eval import EvaluationCallback
 from krag_eval.evaluation.results import QueryResult
-from krag_eval.retrievers.live.sinks import ScoredRetrieval
+from krag_eval_live import LiveScorer, RetrievalSink, ScoredRetrieval
 
 GOLD: dict[str, list[Any]] = {
     "q1": [{"id": "a"}, {"id": "b", "grade": 2}],

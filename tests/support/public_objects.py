@@ -15,6 +15,7 @@ import pyarrow as pa
 import krag_eval as front
 import krag_eval_chunkers
 import krag_eval_labels as labels
+import krag_eval_live
 import krag_eval_llm as llm
 import krag_eval_monitor
 import krag_eval_scale
@@ -22,21 +23,19 @@ from krag_eval import RunProgress
 from krag_eval._utils.errors import Argument
 from krag_eval.analysis.funnel import Funnel
 from krag_eval.analysis.gate import GateReport
-from krag_eval.datasets.formats.otlp import TraceSpan
 from krag_eval.datasets.run import Latency
 from krag_eval.datasets.sessions import Stage
-from krag_eval.datasets.traces import TraceSession
 from krag_eval.documents.tokenizers import StemmingTokenizer
-from krag_eval.evaluation.answers.pairs import AnswerPairs
-from krag_eval.evaluation.groups import GroupedResults
 from krag_eval.evaluation.pipeline import EvaluationStart
 from krag_eval.matching.settings import ScoringSettings
 from krag_eval.metrics.judgments import Judgments
-from krag_eval.retrievers.live.alerts import Alert
-from krag_eval.retrievers.live.sinks import ScoredRetrieval, ScoredSession
 from krag_eval.retrievers.recording import RetrieverChangedError
+from krag_eval_answers import AnswerPairs, RefusalTest, evaluate_answers, read_references
+from krag_eval_formats.otlp import TraceSpan
+from krag_eval_formats.traces import TraceSession
 from krag_eval_langfuse.client import LangfuseDeliveryError
 from krag_eval_langfuse.outbox import _DamagedError
+from krag_eval_live import Alert, ScoredRetrieval, ScoredSession
 from krag_eval_llm.bench.answering import AnswerError
 from tests.support import bench_cases, context_judge_cases, gate_cases, generation_cases, live_cases
 
@@ -72,7 +71,7 @@ def partial_state() -> krag_eval_scale.PartialState:
     return krag_eval_scale.ColumnarScorer(k=2, match_method="id").partial_state(as_batch(ids, ids))
 
 
-def live() -> front.LiveScorer:
+def live() -> krag_eval_live.LiveScorer:
     scorer = live_cases.scored()
     for query, documents in live_cases.RETRIEVED.items():
         live_cases.retrieve(scorer, query, documents)
@@ -168,22 +167,22 @@ def evaluator() -> front.OfflineRetrievalEvaluators:
     return front.OfflineRetrievalEvaluators(GOLD, FOUND)
 
 
-def grouped() -> GroupedResults[front.EvaluationResult]:
+def grouped() -> krag_eval_scale.GroupedResults:
     scorer = krag_eval_scale.ColumnarScorer(k=2, match_method="id", metrics="recall", by="day")
     rows = [
         {"query_id": day, "day": day, "actual": [{"id": "a"}], "predicted": [{"id": found}]}
         for day, found in [("monday", "a"), ("tuesday", "b")]
     ]
     result = scorer.finalize(scorer.partial_state(pa.RecordBatch.from_pylist(rows)))
-    assert result.groups is not None
+    assert isinstance(result.groups, krag_eval_scale.GroupedResults)
     return result.groups
 
 
 OBJECTS: dict[str, Callable[[], Any]] = {
     "Alert": lambda: Alert("recall@1", 0.1, 0.4, None, 200),
     "AnswerPairs": lambda: AnswerPairs(["within three days"], ["three days"]),
-    "AnswerResult": lambda: front.evaluate_answers(["at nine", None], ["at nine", "who knows"], intervals=0.9),
-    "AnswerRow": lambda: front.evaluate_answers(["at nine"], ["at nine"]).per_answer[0],
+    "AnswerResult": lambda: evaluate_answers(["at nine", None], ["at nine", "who knows"], intervals=0.9),
+    "AnswerRow": lambda: evaluate_answers(["at nine"], ["at nine"]).per_answer[0],
     "AveragingMethod": lambda: front.AveragingMethod.MICRO,
     "BadRow": lambda: krag_eval_scale.BadRow(3, "q4", "`predicted` is null"),
     "Bench": bench,
@@ -207,7 +206,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "EvaluationResult": lambda: evaluated(intervals=0.9, metrics=["recall", "ndcg", frequent]),
     "EvaluationStart": lambda: EvaluationStart(3, ("recall@1",), "match:id"),
     "Explanation": lambda: evaluated().explain(0),
-    "Finding": lambda: front.validate([{"id": "a", "question": "", "gold": []}]).findings[0],
+    "Finding": lambda: labels.validate([{"id": "a", "question": "", "gold": []}]).findings[0],
     "Funnel": traced,
     "FunnelSlice": lambda: traced().slices[0],
     "FunnelStage": lambda: traced().stages[1],
@@ -231,10 +230,12 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Need": lambda: front.Need(any_of=[{"id": "a"}, front.Document(id="b")], grade=2),
     "Question": lambda: front.EvalSet(QUESTIONS)[0],
     "RAGEvaluator": front.RAGEvaluator,
+    "References": lambda: read_references({"q1": ["at nine", "nine"], "q2": None}),
+    "RefusalTest": lambda: RefusalTest(["ask the help desk"]),
     "RankingComparison": lambda: front.compare_rankings([["a", "b"], ["c"]], [["a", "x"], []], k=2),
     "ReanchorReport": lambda: labels.reanchor(QUESTIONS, [{"id": "n", "text": "the red lamp is here"}]),
     "Report": lambda: front.build_report({"one": evaluated(intervals=0.9), "other": evaluated(OTHER)}),
-    "RetrievalSink": front.RetrievalSink,
+    "RetrievalSink": krag_eval_live.RetrievalSink,
     "RetrieverScores": lambda: front.evaluate_retrievers(
         QUESTIONS, {"a": retriever, "b": retriever}, k=2, progress=False
     ),
@@ -256,7 +257,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "TraceSpan": lambda: trace_span(),
     "Tokenizer": lambda: StemmingTokenizer(front.TOKENIZERS["words"]),
     "TokenizerType": lambda: front.TokenizerType.KIWI,
-    "ValidationReport": lambda: front.validate([{"id": "a", "question": "", "gold": []}]),
+    "ValidationReport": lambda: labels.validate([{"id": "a", "question": "", "gold": []}]),
     "Versions": lambda: labels.find_versions([{"id": f"of {n}", "text": f"From {n} on."} for n in (2025, 2026)]),
     "Agreement": lambda: labels.label_agreement({"q": {"a": 1, "b": 0}}, {"q": {"a": 1, "b": 1}}),
     "LogNumber": lambda: _number(),

@@ -13,10 +13,10 @@ from markdown_it.token import Token
 from rich.console import Console
 
 from krag_eval._utils.formatting import one_line
-from krag_eval.cli.output import print_report_table
 from krag_eval.report import Report, sections_of
 from krag_eval.report.writers import json_lines, markdown
 from krag_eval.tables.model import Section, Table
+from krag_eval_cli.output import print_report_table
 
 Rows = list[list[str]]
 _PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])

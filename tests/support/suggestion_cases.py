@@ -24,15 +24,17 @@ import pyarrow.parquet as pq
 import pytest
 
 import krag_eval
+import krag_eval_answers
 import krag_eval_chunkers
+import krag_eval_formats
 import krag_eval_labels
+import krag_eval_live
 import krag_eval_llm
 import krag_eval_monitor
 import krag_eval_scale
-from krag_eval.evaluation.answers.metrics import ANSWER_METRICS
-from krag_eval.evaluation.answers.pairs import AnswerPairs
 from krag_eval.krag import evaluators as krag_evaluators
 from krag_eval.krag.tokenizers import KiwiTokenizer
+from krag_eval_answers import ANSWER_METRICS, AnswerPairs
 from krag_eval_report import plots
 from tests.support import trace_cases
 from tests.support.advice import follow
@@ -44,7 +46,9 @@ from tests.support.public_names import PUBLIC
 from tests.support.suggestions import ROOT, Case
 
 front: Any = krag_eval  # a type checker would stop most of these mistakes
+live: Any = krag_eval_live
 models: Any = krag_eval_llm
+evaluate_answers: Any = krag_eval_answers.evaluate_answers
 labels: Any = krag_eval_labels
 drawn: Any = plots
 krag: Any = krag_evaluators
@@ -297,7 +301,7 @@ def by_def(pairs: Any) -> Any:
     return np.ones(len(pairs.answers))
 
 
-class Noting(krag_eval.RetrievalSink):
+class Noting(krag_eval_live.RetrievalSink):
     def on_retrieval_scored(self, retrieval: Any, target: Any) -> None: ...
 
 
@@ -794,7 +798,7 @@ EVALUATE = [
         holds=lambda error: error is None,
     ),
     Case(
-        lambda **more: front.LiveScorer(SET, **more).sessions(),
+        lambda **more: live.LiveScorer(SET, **more).sessions(),
         "keep_documents=True",
         holds=lambda run: len(run) == 0,
     ),
@@ -998,7 +1002,9 @@ def write_one_plot(**more: Any) -> Any:
 
 def two_traces(**more: Any) -> Any:
     spans = [trace_cases.retriever(n, None, "a", query="When?", trace=f"{n:032x}") for n in (1, 2)]
-    return front.read_traces(trace_cases.write(Path("two-traces.jsonl"), trace_cases.request(*spans)), **more)
+    return krag_eval_formats.read_traces(
+        trace_cases.write(Path("two-traces.jsonl"), trace_cases.request(*spans)), **more
+    )
 
 
 def scored(*paths: str, **more: Any) -> Any:
@@ -1141,7 +1147,7 @@ TASKS = [
         then=lambda text: named(text)([["a", "b"]], ["a"]),
     ),
     Case(
-        lambda **more: front.evaluate_answers(["a"], ["a"], **more),
+        lambda **more: evaluate_answers(["a"], ["a"], **more),
         r"embeddings=\.\.\.",
         {"metrics": ["semantic_similarity"]},
         value=embed,
@@ -1149,22 +1155,26 @@ TASKS = [
     Case(
         lambda: ANSWER_METRICS["semantic_similarity"].function(AnswerPairs(["a"], ["a"])),
         r"embeddings=\.\.\.",
-        then=lambda text: front.evaluate_answers(
+        then=lambda text: evaluate_answers(
             ["a"], ["a"], metrics=["semantic_similarity"], **{text.split("=")[0]: embed}
         ),
     ),
     Case(
-        lambda: front.evaluate_answers(["a"], ["a"], metrics=[lambda pairs: [1.0], lambda pairs: [0.0]]),
+        lambda: evaluate_answers(["a"], ["a"], metrics=[lambda pairs: [1.0], lambda pairs: [0.0]]),
         "with `def`",
-        then=lambda text: front.evaluate_answers(["a"], ["a"], metrics=[by_def]),
+        then=lambda text: evaluate_answers(["a"], ["a"], metrics=[by_def]),
     ),
-    Case(lambda **more: front.evaluate_answers(["a"], ["a"], **more), "Leave `questions`", {"questions": [7]}),
+    Case(lambda **more: evaluate_answers(["a"], ["a"], **more), "Leave `questions`", {"questions": [7]}),
     Case(
-        lambda: front.evaluate_answers([{"id": "q1"}], ["a"]),
+        lambda: evaluate_answers([{"id": "q1"}], ["a"]),
         "`evalset_from_rows`",
-        then=lambda text: front.evaluate_answers(named(text)([{"id": "q1", "gold": ["x"], "answer": "a"}]), ["a"]),
+        then=lambda text: evaluate_answers(named(text)([{"id": "q1", "gold": ["x"], "answer": "a"}]), ["a"]),
     ),
-    Case(lambda **more: front.evaluate_answers(["a"], ["a"], **more), r"refusals=\[.*?\]", {"refusals": "ask"}),
+    Case(
+        lambda **more: evaluate_answers(["a"], ["a"], **more),
+        r"refusals=\[.*?\]",
+        {"refusals": "ask"},
+    ),
     Case(
         lambda **more: models.judge_contexts(["It costs 10 euros."], [[CORPUS[0]]], writer([]), **more),
         r"questions=\.\.\.",
@@ -1317,14 +1327,14 @@ TASKS = [
         }.items()
     ),
     # Live scores
-    Case(lambda **more: front.LiveScorer(BY_DOCUMENT, **more), "level='document'"),
-    Case(lambda **more: front.LiveScorer(SET_BY_CHUNK, **more), "level='chunk'", {"level": "document"}),
-    Case(lambda **more: front.LiveScorer(**more), "Pass `gold`", value=SET),
-    Case(lambda **more: front.LiveScorer(**more), "`sinks`", value=[Noting()]),
+    Case(lambda **more: live.LiveScorer(BY_DOCUMENT, **more), "level='document'"),
+    Case(lambda **more: live.LiveScorer(SET_BY_CHUNK, **more), "level='chunk'", {"level": "document"}),
+    Case(lambda **more: live.LiveScorer(**more), "Pass `gold`", value=SET),
+    Case(lambda **more: live.LiveScorer(**more), "`sinks`", value=[Noting()]),
     Case(
-        lambda: front.LiveScorer(SET, watch=True, on_alert=print),
+        lambda: live.LiveScorer(SET, watch=True, on_alert=print),
         r"`krag_eval_monitor\.Watch\(\)`",
-        then=lambda text: front.LiveScorer(
+        then=lambda text: live.LiveScorer(
             SET, watch=evaluated(krag_eval_monitor=krag_eval_monitor)(text), on_alert=print
         ),
     ),
@@ -1412,9 +1422,9 @@ TASKS = [
 BENCH = "bench --corpus lamps.jsonl --retriever search:lamps --samples 2 --skip-e2e"
 # Pieces of messages of which nothing is copied, or nothing that could be tried here.
 ALLOWED = {
-    "`--install-completion` knows {}, and this": "tests/cli/test_completion.py prints what `--show-completion` does",
-    "Options and examples: krag-eval COMMAND --help": "tests/cli/test_help.py asks every command for its help",
-    "More options, explained by --help-all": "tests/cli/test_help.py does",
+    "`--install-completion` knows {}, and this": "tests/adapters/cli/test_completion.py prints what it does",
+    "Options and examples: krag-eval COMMAND --help": "tests/adapters/cli/test_help.py asks every command for its help",
+    "More options, explained by --help-all": "tests/adapters/cli/test_help.py does",
     "`--language` {} needs a file to write": "tests/adapters/report/test_markdown_languages.py gives `--out`",
     "--output is called --out now": "tests/adapters/llm/test_bench_command.py gives either",
     "and `krag-eval generate` writes": "tests/adapters/llm/test_generate_command.py calls it, with a model",
@@ -1424,7 +1434,7 @@ ALLOWED = {
     "no row has the text of a question": "tests/adapters/labels/test_start.py names its column",
     "no row shows a document that was retrieved": "as the line above, for another field",
     "`pilot` has {} labels of documents": "tests/adapters/labels/test_estimation.py draws a pilot by n",
-    "Say how to read it with from_tools=": "tests/datasets/test_trace_dialects.py reads such tools",
+    "Say how to read it with from_tools=": "tests/adapters/formats/test_trace_dialects.py reads such tools",
     "For example from_tools=": "docs/where.md and tests/retrievers pass such functions",
     "`--judge`, `--known` and `--width` belong to runs": "tests/adapters/labels/test_label_command.py names runs",
     "come after the first document of the queue": "tests/adapters/labels/test_label_command.py skips such documents",
@@ -1433,7 +1443,7 @@ ALLOWED = {
     "`--{}` does not go {} `--forbidden`": "tests/adapters/llm/test_generate_forbidden.py leaves out either",
     "There is no model. Name one with `--llm`": "tests/adapters/llm/test_generate_forbidden.py does both",
     "a path or a suffix such as `.pdf`": "an example",
-    "what `krag-eval inspect --save` wrote": "tests/datasets/test_inspection.py saves a reading",
+    "what `krag-eval inspect --save` wrote": "tests/adapters/formats/test_inspection.py saves a reading",
     "such as row=1GB": "an example in a help text; --limits is tried",
     "was recorded with metadata={}": "what was given",
     "text, and metadata={} drops": "what was given",
@@ -1446,9 +1456,9 @@ ALLOWED = {
     "The processes of `": "a script without a main guard; the same argument is tried beside it",
     "No embedding model was given.": "the settings say the same before",
     "which a report needs": "`compare` refuses such results before, in the same words",
-    "\n        krag-eval ": "an example in a help text: tests/cli/test_help.py runs each",
+    "\n        krag-eval ": "an example in a help text: tests/adapters/cli/test_help.py runs each",
     "does not record the source of its retriever": "--fresh is tried on a run that records it",
-    "Standard input has no name": "tests/cli/test_dash.py pipes a set, and gives --out",
+    "Standard input has no name": "tests/adapters/cli/test_dash.py pipes a set, and gives --out",
     "retrieval(k, min_METRIC": "the form of a marker, in the list of markers that pytest prints",
     "keywords only, such as k=5, min_recall=0.8": "tests/analysis/test_pytest_plugin.py marks tests with it",
     "has no bound. Give one, such as min_recall=0.8": "tests/analysis/test_pytest_plugin.py marks tests with it",
@@ -1641,7 +1651,7 @@ READINGS = [
         {"k": 5},
     ),
     Case(
-        lambda: str(front.inspect_file("unclear.jsonl")),
+        lambda: str(krag_eval_formats.inspect_file("unclear.jsonl")),
         "with `columns`",
         then=lambda text: front.read_evalset("unclear.jsonl", columns={"question": "alpha", "gold_chunk_ids": "beta"}),
         holds=len,

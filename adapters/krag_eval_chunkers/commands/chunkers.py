@@ -9,26 +9,24 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import (
+from krag_eval.toolkit import CallSettings, Table, refuse
+from krag_eval_chunkers.compare import BUDGETS, CUT_APART, compare_chunkers
+from krag_eval_chunkers.local import LOCAL
+from krag_eval_cli.files import FileOptions
+from krag_eval_cli.loading import load_object
+from krag_eval_cli.options import Declared
+from krag_eval_cli.output import (
     Bars,
-    CallSettings,
-    Declared,
-    FileOptions,
-    Table,
     check_report,
     collected_warnings,
     console,
-    load_object,
     print_notes,
     print_section,
     print_written,
     put_json,
-    refuse,
     stopping,
     write_all,
 )
-from krag_eval_chunkers.compare import BUDGETS, CUT_APART, compare_chunkers
-from krag_eval_chunkers.local import LOCAL
 
 _SIZE = re.compile(r"(?:words|chars):|\w+:\d")  # no object of a module has a name that begins with a digit
 
@@ -66,7 +64,7 @@ def chunkers(
         out: Write a report as .html, .md, .json or .csv.
         plots (DIR): Write the plots into this folder, as SVG and as PNG.
         concurrency: How many questions to ask at a time.
-        timeout: Seconds per attempt.
+        timeout (SECONDS): Seconds per attempt.
         retries: How often to retry a failed question.
     """
     check_report(out, [evalset, corpus], force)

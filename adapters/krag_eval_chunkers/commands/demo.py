@@ -8,9 +8,10 @@ from statistics import fmean
 from typing import Any
 
 from krag_eval import EvaluationResult, evaluate
-from krag_eval.toolkit import check_count, console, format_value, print_table
+from krag_eval.toolkit import check_count, format_value
 from krag_eval_chunkers.demo_data import load_collection
 from krag_eval_chunkers.local import build_retrievers, chunk
+from krag_eval_cli.output import console, print_table
 
 LANGUAGES = ("ko", "en", "ru", "zh")
 WAYS: Mapping[str, dict[str, Any]] = {

@@ -10,22 +10,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from krag_eval import EvalSet, InvalidInputError, normalize, write_evalset
-from krag_eval.toolkit import (
-    IdKey,
-    RunFileOptions,
-    check_free,
-    console,
-    dump_json,
-    format_to_write,
-    has_results,
-    notes,
-    number_of,
-    parse_names,
-    parse_threshold,
-    put_json,
-    read_runs,
-    refuse,
-)
+from krag_eval.toolkit import IdKey, dump_json, format_to_write, number_of, refuse
+from krag_eval_cli.files import RunFileOptions, check_free, has_results, read_runs
+from krag_eval_cli.options import parse_names, parse_threshold
+from krag_eval_cli.output import console, notes, put_json
 from krag_eval_labels.audit import audit_labels
 from krag_eval_labels.estimation import label_agreement, plan_labels
 from krag_eval_labels.files import apply_labels, write_queue
@@ -71,7 +59,7 @@ def doctor(
             each other are listed.
         versions (OUT): Write these as JSON for you to confirm: ids and the ids that they replaced. No run is needed.
         within (KEY,...): Metadata keys in which versions agree, such as tenant.
-        match: How documents are identified, as in evaluate; by id by default, or by text without ids.
+        match (NAME,NAME,...): How documents are identified, as in evaluate; by id by default, or by text without ids.
         threshold: The threshold for --match by ROUGE, as in evaluate.
         judge: A model's labels of what was retrieved, JSONL. The queue is then the sample that shrinks the interval of
             estimate most, and the agreement of the model with the grades of the set is shown.
@@ -105,7 +93,7 @@ def doctor(
         questions,
         found,
         corpus=documents,
-        threshold=parse_threshold(threshold),
+        **parse_threshold(threshold),
         tokenizer=tokenizer,
         id_key=id_key,
         grade_key=grade_key,

@@ -8,25 +8,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from krag_eval import InvalidInputError, write_evalset
-from krag_eval.toolkit import (
-    Declared,
-    FileOptions,
-    check_free,
-    console,
-    format_to_write,
-    in_quotes,
-    notes,
-    number_of,
-    print_first,
-    print_indented,
-    print_table,
-    put_json,
-    stem,
-)
-from krag_eval_labels import reanchoring
-from krag_eval_labels.reanchoring import STATUSES, Anchor, ReanchorReport, Status
+from krag_eval.toolkit import format_to_write, in_quotes, number_of, stem
+from krag_eval_cli.files import FileOptions, check_free
+from krag_eval_cli.options import Declared
+from krag_eval_cli.output import console, notes, print_first, print_indented, print_table, put_json
+from krag_eval_labels import reanchor as move_gold
+from krag_eval_labels.reanchoring import Anchor, ReanchorReport
 
-_ABOUT: dict[Status, str] = {
+_ABOUT: dict[str, str] = {
     "valid": "the chunk of this id still holds it",
     "moved": "another chunk has the same text, or nearly the same",
     "merged": "a larger chunk holds it",
@@ -43,12 +32,10 @@ def reanchor(
     old_corpus: Path | None = None,
     out: Path | None = None,
     force: bool = False,
-    tokenizer: str = "words",
-    to: str = "chunks",
     show: Annotated[int, Declared(least=0)] = 10,
     json_out: Path | None = None,
     files: FileOptions,
-    **passed: Annotated[Any, reanchoring.reanchor, "threshold doc_key with_texts"],
+    **passed: Annotated[Any, move_gold, "threshold tokenizer to doc_key with_texts"],
 ) -> None:
     """Move gold passages to the chunks of a new corpus. Exit code 0: all found, 1: some lost, 2: invalid input.
 
@@ -69,12 +56,10 @@ def reanchor(
     check_free(target, force, inputs)
     if json_out is not None:
         check_free(json_out, True, inputs)
-    report = reanchoring.reanchor(
+    report = move_gold(
         files.evalset(evalset),
         files.corpus(corpus),
         old_corpus=() if old_corpus is None else files.corpus(old_corpus),
-        tokenizer=tokenizer,
-        to=to,
         **passed,
     )
     write_evalset(report.evalset, target)
@@ -91,7 +76,7 @@ def _print(report: ReanchorReport, evalset: Path, corpus: Path, show: int) -> No
     title = (
         f"{evalset}: {number_of(len(report.anchors), 'gold passage')} of {number_of(len(report.evalset), 'question')}"
     )
-    rows = [[f"{status}: {_ABOUT[status]}", f"{counts[status]:,}"] for status in STATUSES if counts[status]]
+    rows = [[f"{status}: {about}", f"{counts[status]:,}"] for status, about in _ABOUT.items() if counts[status]]
     print_table(f"{title}, looked for in {corpus}", ["status", "passages"], rows)
     n_several = sum(bool(anchor.alternatives) for anchor in report.anchors)
     if n_several:

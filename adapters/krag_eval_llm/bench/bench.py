@@ -21,13 +21,11 @@ from krag_eval import (
     as_evalset,
     build_report,
     evaluate,
-    evaluate_answers,
     run_retriever,
     write_evalset,
 )
 from krag_eval.toolkit import (
     LEVELS,
-    AnswerResult,
     Argument,
     JournalKind,
     KeyedJournal,
@@ -46,6 +44,7 @@ from krag_eval.toolkit import (
     qualified_name,
     warn,
 )
+from krag_eval_answers import AnswerResult, evaluate_answers
 from krag_eval_llm.bench.answering import (
     ANSWERS_JOURNAL,
     Answerer,

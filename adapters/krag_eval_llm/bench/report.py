@@ -12,7 +12,6 @@ import numpy as np
 
 from krag_eval import EvalSet, EvaluationResult, Question, Run, write_report
 from krag_eval.toolkit import (
-    AnswerResult,
     Cell,
     Column,
     ComparedByFields,
@@ -29,6 +28,7 @@ from krag_eval.toolkit import (
     text_cell,
     value_cell,
 )
+from krag_eval_answers import AnswerResult
 from krag_eval_llm.bench.answering import AnswerError
 from krag_eval_llm.context_judge.result import ContextResult, ContextRow
 from krag_eval_llm.question_generation import GenerationReport

@@ -8,16 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from krag_eval import EvalSet, InvalidInputError, read_evalset, write_evalset
-from krag_eval.toolkit import (
-    FileOptions,
-    Source,
-    check_free,
-    console,
-    number_of,
-    parse_names,
-    put_json,
-    stopping,
-)
+from krag_eval.toolkit import Source, number_of
+from krag_eval_cli.files import FileOptions, check_free
+from krag_eval_cli.options import parse_names
+from krag_eval_cli.output import console, put_json, stopping
 from krag_eval_llm.commands.loading import load_llm
 from krag_eval_llm.question_generation import generate_evalset, generate_forbidden
 from krag_eval_llm.question_generation.generate import TYPES, together
@@ -73,7 +67,7 @@ def generate(
         prompts (DIR): A folder with prompts that replace the bundled ones.
         concurrency: How many prompts to send at a time.
         retries: How often to retry a failed call.
-        timeout: Seconds per call.
+        timeout (SECONDS): Seconds per call.
         min_words: Skip chunks with fewer words.
         most_prompts: Stop after this many prompts; by default about ten per question.
         retry_errors: Resend prompts that got no answer in an earlier session.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from krag_eval.toolkit import load_object
+from krag_eval_cli.loading import load_object
 
 
 def load_llm(path: str, option: str = "--llm") -> Any:

@@ -18,20 +18,18 @@ from krag_eval import Document, InvalidInputError, Run, __version__, as_document
 from krag_eval.toolkit import (
     MeanState,
     ProgressHook,
-    References,
     RetrieverError,
-    answer_intervals,
     check_count,
     describe_error,
     describe_type,
     errors_at,
     gold_first,
     one_of,
-    read_references,
     refuse,
     reporter,
     threads,
 )
+from krag_eval_answers import References, answer_intervals, read_references
 from krag_eval_llm.context_judge.result import (
     ChunkVerdict,
     ContextResult,
@@ -134,7 +132,7 @@ def judge_contexts(
         undefined={name: state.n_undefined for name, state in states.items()},
         rows=found,
         counters=model.counters - before,
-        intervals=None if intervals is False else answer_intervals(values, 0.95 if intervals is True else intervals),
+        intervals=answer_intervals(values, intervals),
     )
 
 

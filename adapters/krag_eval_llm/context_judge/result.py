@@ -15,10 +15,10 @@ from krag_eval.toolkit import (
     data_frame,
     json_text,
     key_hint,
-    table_of_means,
     with_checksum,
     write_atomically,
 )
+from krag_eval_answers import table_of_means
 from krag_eval_llm.calling import ModelCounters
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from krag_eval import MissingDependencyError, __version__
-from krag_eval.cli import main
 from krag_eval.documents.tokenizers import TOKENIZERS
 from krag_eval_chunkers.demo_data import load_collection
 from krag_eval_chunkers.local import DENSE_FLOOR, Retriever, build_retrievers, chunk
+from krag_eval_cli import main
 
 pytestmark = pytest.mark.full  # the whole demonstration; `make demo` runs it
 

@@ -20,8 +20,8 @@ from krag_eval import InvalidInputError, Run, write_run
 from krag_eval._utils.formatting import display_width
 from krag_eval._utils.journal.rows import read_checked
 from krag_eval_labels import estimate, plan_labels, write_queue
+from krag_eval_labels.commands.terminal import Pace
 from krag_eval_labels.labelling.queue import LabelQueue
-from krag_eval_labels.labelling.terminal import Pace
 from tests.adapters.labels.test_estimation import Labels, filled_in, population
 from tests.support.command_line import Runner
 

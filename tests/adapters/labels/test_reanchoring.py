@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +12,6 @@ from hypothesis import strategies as st
 
 from krag_eval import Document, EvalSet, InvalidInputError, Question, evaluate_run
 from krag_eval_labels import reanchor
-from tests.support.command_line import Runner
 
 Row = dict[str, Any]
 # Each sentence has words of its own, so that any stretch of it stands nowhere else.
@@ -318,13 +315,3 @@ def test_forbidden_passages_become_spans_with_the_gold() -> None:
     found = [{"doc_id": "d", "start": start, "end": start + len(SECRET)}, {"doc_id": "d", "start": 8, "end": start - 9}]
     result = evaluate_run(EvalSet([linked]), {"q": found}, k=2, match_method="span", metrics=["leak_share", "recall"])
     assert (result["leak_share@2"], result["recall@2"]) == (0.5, 1)
-
-
-def test_the_command_says_what_became_of_forbidden_documents(command: Runner) -> None:
-    rows = question({"id": "g", "text": NOW}, must_not=[{"id": "s", "text": SECRET}, "x"])
-    for name, lines in (("set", rows), ("chunks", [{"id": "n1", "text": f"{NOW} {SECRET}"}])):
-        Path(f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines), encoding="utf-8")
-    outcome = command("reanchor set.jsonl --corpus chunks.jsonl")
-    assert outcome.code == 1
-    assert "2 documents of must_not: 1 merged, 1 unanchorable." in outcome.out
-    assert "'q' 's': 'n1' is gold, too, so it is not forbidden. Cut smaller chunks." in outcome.out

@@ -11,8 +11,8 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel, RunnablePassthrough
 
-from krag_eval import EvaluationResult, RetrievalSink, evaluate
-from krag_eval.retrievers.live.sinks import ScoredRetrieval
+from krag_eval import EvaluationResult, evaluate
+from krag_eval_live import RetrievalSink, ScoredRetrieval
 
 N = 24
 TEXTS = [f"Article {i}: 상품 {i} 배송은 {i + 1}일 걸립니다." for i in range(N)]

@@ -19,8 +19,9 @@ from langchain_core.runnables import RunnableLambda
 from langsmith import Client, traceable, tracing_context
 
 from examples.langsmith_evaluate import LoopbackLangSmith
-from krag_eval import InvalidInputError, LiveScorer, evaluate
+from krag_eval import InvalidInputError, evaluate
 from krag_eval_langchain import LangSmithFeedbackSink, RetrievalScoringHandler
+from krag_eval_live import LiveScorer
 from tests.adapters.langchain.shop import GOLD, QUESTIONS, BrokenShop, Shop, chain_of, ranking
 
 ROOT = Path(__file__).parents[3]
@@ -200,7 +201,7 @@ def test_a_server_that_is_gone_is_counted_and_the_application_goes_on(caplog: py
 
 
 def test_another_client_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="not a LangSmith client"):
+    with pytest.raises(InvalidInputError, match="`client` must be a LangSmith client"):
         LangSmithFeedbackSink(object())
 
 

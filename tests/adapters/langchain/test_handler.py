@@ -9,8 +9,8 @@ from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 from langchain_core.documents import Document
 
 from krag_eval import EvalSet, KragEvalWarning, evaluate
-from krag_eval.retrievers.live.alerts import Alert
 from krag_eval_langchain import RetrievalScoringHandler
+from krag_eval_live import Alert
 from krag_eval_monitor import Watch
 from tests.adapters.langchain.shop import (
     GOLD,

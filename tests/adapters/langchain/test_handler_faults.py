@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 
-from krag_eval import EvaluationCallback, RetrievalSink
+from krag_eval import EvaluationCallback
 from krag_eval.evaluation.results import QueryResult
-from krag_eval.retrievers.live.sinks import ScoredRetrieval
 from krag_eval_langchain import RetrievalScoringHandler
+from krag_eval_live import RetrievalSink, ScoredRetrieval
 from tests.adapters.langchain.shop import GOLD, MODES, QUESTIONS, BrokenShop, Recorder, Returning, Shop, ranking
 from tests.support.marks import nothing_may_match
 
@@ -163,7 +163,7 @@ def test_a_fault_in_the_handler_itself_is_counted(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_metric_that_raises_is_counted() -> None:
-    def moody(judged: Any, k: int | None) -> Any:
+    def moody(judged: Any, k: Any) -> Any:
         raise ZeroDivisionError("bad day")
 
     handler = RetrievalScoringHandler(GOLD, match_method="id", metrics=[moody])

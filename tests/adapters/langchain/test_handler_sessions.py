@@ -16,10 +16,10 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import create_retriever_tool
 
-from krag_eval import EvalSet, InvalidInputError, RetrievalSink, evaluate_run, read_run, run_agent, write_run
+from krag_eval import EvalSet, InvalidInputError, evaluate_run, read_run, run_agent, write_run
 from krag_eval.evaluation.sessions import SESSION_METRICS
-from krag_eval.retrievers.live.sinks import ScoredSession
 from krag_eval_langchain import RetrievalScoringHandler
+from krag_eval_live import RetrievalSink, ScoredSession
 from tests.adapters.langchain.shop import (
     QUESTIONS,
     AsyncShop,

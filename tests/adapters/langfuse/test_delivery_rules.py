@@ -16,12 +16,13 @@ from langfuse import Langfuse
 from langfuse.api.core import ApiError
 
 from examples.loopback_langfuse import LoopbackLangfuse
-from krag_eval import InvalidInputError, LiveScorer, MissingDependencyError, evaluate
+from krag_eval import InvalidInputError, MissingDependencyError, evaluate
 from krag_eval_langfuse import LangfuseRequestError, LangfuseScoreHandler, Target
 from krag_eval_langfuse.delivery import AT_ONCE, Outcome, Refusal, SyncDelivery, requests_of
 from krag_eval_langfuse.outbox import FIRST_WAIT, PATIENCE, Outbox, Row, ScoreFile, _salvage
 from krag_eval_langfuse.scores import Score
 from krag_eval_langfuse.sender import ScoreSender
+from krag_eval_live import LiveScorer
 
 REFUSED, BROKEN, BUSY = (ApiError(status_code=status, body="no") for status in (400, 500, 503))
 LIMIT = 4.0
@@ -311,10 +312,10 @@ def test_what_a_request_that_fails_needs_is_said_by_its_status(status: int, cure
 
 
 def test_without_langfuse_a_handler_is_refused_when_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(needed_by: str) -> None:
-        raise MissingDependencyError(needed_by, "langfuse", "langfuse")
+    def refuse(*missing: str) -> None:
+        raise MissingDependencyError(*missing)
 
-    monkeypatch.setattr("krag_eval_langfuse.sender.check_installed", refuse)
+    monkeypatch.setattr("krag_eval_langfuse.sender.need_installed", refuse)
     with pytest.raises(MissingDependencyError, match="LangfuseScoreHandler"):
         LangfuseScoreHandler(session_id="s")
 

@@ -16,8 +16,9 @@ import pytest
 from langfuse import Langfuse
 
 from examples.loopback_langfuse import Answer, LoopbackLangfuse
-from krag_eval import KragEvalError, KragEvalWarning, LiveScorer, evaluate
+from krag_eval import KragEvalError, KragEvalWarning, evaluate
 from krag_eval_langfuse import LangfuseDeliveryError, LangfuseScoreHandler
+from krag_eval_live import LiveScorer
 from tests.adapters.langfuse.runs import N_SCORES, TRACES, assert_complete, run, run_without
 
 MakeClient = Callable[..., Langfuse]

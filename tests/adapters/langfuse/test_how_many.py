@@ -8,8 +8,9 @@ import pytest
 from langfuse import Langfuse
 
 from examples.loopback_langfuse import LoopbackLangfuse
-from krag_eval import LiveScorer, evaluate
+from krag_eval import evaluate
 from krag_eval_langfuse import LangfuseScoreHandler
+from krag_eval_live import LiveScorer
 from tests.support.live_cases import retrieve
 
 GOLD = {"q": ["a", "b"], "r": ["c"]}

@@ -12,7 +12,7 @@ from langfuse import Langfuse
 from langfuse._client.resource_manager import LangfuseResourceManager
 from opentelemetry.sdk.trace import TracerProvider
 
-from krag_eval.cli.help import EXAMPLES
+from krag_eval_cli.help import EXAMPLES
 from krag_eval_langfuse.outbox import ScoreFile
 from krag_eval_langfuse.scores import Score, Target
 from tests.adapters.langfuse.faulty_server import BUSY, Fault, FaultyLangfuse

@@ -414,7 +414,8 @@ def test_what_was_seen_instead_of_a_retrieval_is_told_once(caplog: pytest.LogCap
         (
             "no retrieval was seen: N root spans with 2 calls of tools and 0 of retrievers: the tool 'search' "
             "returned a mapping, 2 times. Retrievers are seen, and whatever returns nodes. Say how the documents of "
-            'another tool are read, from_tools={"search": function}.'
+            'another tool are read, from_tools={"search": function}; or mark a function that searches, '
+            "`@scorer.retrieval`."
         )
     ]
     assert len(caplog.records) == 1

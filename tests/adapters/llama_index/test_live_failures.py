@@ -19,7 +19,7 @@ from llama_index.core.retrievers import (
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
 
 from krag_eval import EvaluationCallback
-from krag_eval.retrievers.live.alerts import Alert
+from krag_eval_live import Alert
 from krag_eval_llama_index import retrieval_scoring
 from krag_eval_monitor import Watch
 from tests.adapters.llama_index.world import (

@@ -15,8 +15,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from krag_eval import RetrievalSink
-from krag_eval.retrievers.live.sinks import ScoredRetrieval
+from krag_eval_live import RetrievalSink, ScoredRetrieval
 from krag_eval_llama_index import retrieval_scoring
 from tests.adapters.llama_index.world import GOLD, QUESTIONS, Scripted, ids_of, index
 

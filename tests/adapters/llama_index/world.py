@@ -13,7 +13,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from krag_eval import RetrievalSink
+from krag_eval_live import RetrievalSink
 
 TEXTS = {
     "en/hours": "The library is open from nine in the morning until eight in the evening, except on Sundays.",

@@ -139,7 +139,7 @@ def test_ctrl_c_ends_a_bench_whose_system_hangs(tmp_path: Path) -> None:
     )
     (tmp_path / "set.jsonl").write_text("".join(json.dumps(row) + "\n" for row in EVALSET))
     arguments = ["--evalset", "set.jsonl", "--retriever", "hanging:retrieve", "--answer", "hanging:answer"]
-    command = [sys.executable, "-c", "from krag_eval.cli import main; main()", "bench", *arguments]
+    command = [sys.executable, "-c", "from krag_eval_cli import main; main()", "bench", *arguments]
     bench = subprocess.Popen(
         [*command, "--out", "r.md"],
         cwd=tmp_path,

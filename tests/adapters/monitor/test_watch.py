@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from krag_eval import InvalidInputError, KragEvalWarning, LiveScorer, Run, RunRow
-from krag_eval.retrievers.live.alerts import Alert
+from krag_eval import InvalidInputError, KragEvalWarning, Run, RunRow
+from krag_eval_live import Alert, LiveScorer
 from krag_eval_monitor import Watch
 from krag_eval_monitor.watch import Watching
 from tests.support.live_cases import GOLD, Recorder, retrieve

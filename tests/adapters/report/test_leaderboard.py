@@ -67,6 +67,10 @@ def fill(folder: Path, runs: Mapping[str, Run], evalset: EvalSet | None = None) 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
+    return filled_shop(tmp_path)
+
+
+def filled_shop(folder: Path) -> Path:
     asked = questions()
     runs = {
         "bm25": run_of(asked, 10, 0.01),
@@ -74,7 +78,7 @@ def shop(tmp_path: Path) -> Path:
         "slow": run_of(asked, 20, 0.5),
         "untimed": run_of(asked, 12),
     }
-    return fill(tmp_path / "shop", runs, asked)
+    return fill(folder / "shop", runs, asked)
 
 
 def names_of(board: Board) -> list[str]:
@@ -263,9 +267,13 @@ def tags(markdown: str) -> set[str]:
     return {one.tag or one.type for token in tokens for one in (token, *(token.children or ()))}
 
 
+@pytest.fixture(scope="module")
+def boards(tmp_path_factory: pytest.TempPathFactory) -> Boards:
+    return read_boards(filled_shop(tmp_path_factory.mktemp("boards")))
+
+
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS.keys())
-def test_no_name_is_markup(shop: Path, attack: str) -> None:
-    boards = read_boards(shop)
+def test_no_name_is_markup(boards: Boards, attack: str) -> None:
     harmless, attacked = hostile(boards, "a name"), hostile(boards, attack)
     page = "".join(leaderboard_html(attacked))
     assert elements(page) == elements("".join(leaderboard_html(harmless)))

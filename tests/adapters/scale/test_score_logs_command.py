@@ -23,7 +23,7 @@ from tests.support.log_cases import WHOLE, write_logs, write_rows
 LINE = "score-logs 'logs/*.parquet' --match id --k 5,10 --workers 2 --out per_query.parquet"
 
 
-PROGRAM = [sys.executable, "-c", "from krag_eval.cli import main; main()"]
+PROGRAM = [sys.executable, "-c", "from krag_eval_cli import main; main()"]
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+from .running import main as main

@@ -1,0 +1,1 @@
+"""The command of the outbox: `krag-eval langfuse-resend`."""

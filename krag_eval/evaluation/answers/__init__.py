@@ -1,1 +1,0 @@
-"""Score answers against references, and count refusals."""
