@@ -97,7 +97,7 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[
 
 
 def _is_quick(config: pytest.Config) -> bool:
-    return config.getoption("markexpr") == "not full"
+    return bool(config.getoption("markexpr") == "not full")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -17,7 +17,7 @@ from krag_eval_cli.help import Command, Group
 
 # Each is the function of its name in the module of its name. Others come from packages beside the core.
 COMMANDS = (
-    *("evaluate", "run", "inspect", "convert", "compare", "plan", "report", "gate", "validate", "reanchor"),
+    *("evaluate", "run", "inspect", "convert", "compare", "plan", "report", "gate"),
     *("verify", "diagnose", "funnel", "fuse"),
 )
 # The first sentence of each command, so that the list of commands imports none of them.

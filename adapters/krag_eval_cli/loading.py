@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import did_you_mean, refuse
+from krag_eval.toolkit import did_you_mean, refuse, refuse_raised
 
 
 def load_embeddings(path: str | None, match: str, similarity_threshold: float | None) -> Any:
@@ -102,12 +102,7 @@ def _run_user_code(what: str, call: Callable[[], Any]) -> Any:
     except (InvalidInputError, KeyboardInterrupt):
         raise
     except BaseException as error:  # noqa: BLE001 - also a module that calls sys.exit
-        from krag_eval.toolkit import as_cause, describe_error
-
-        message = describe_error(error)
-        raise InvalidInputError(f"{_place_of(error)}{message}. {what} cannot be loaded: fix the error.") from as_cause(
-            error
-        )
+        refuse_raised(error, _place_of(error), f". {what} cannot be loaded: fix the error.")
 
 
 def _place_of(error: BaseException) -> str:

@@ -45,13 +45,14 @@ from krag_eval_cli.loading import load_embeddings
 
 # What a shell completes, by parameter; a docstring may name them in braces. A text is the key of `CHOICES_OF` in the
 # core, which is imported when they are asked for; else they are the words themselves.
-_SAME = "containment flatten gain id_map level metrics precision_denominator repeated rouge_measure span_measure to"
+_SAME = "containment flatten gain id_map level metrics precision_denominator repeated rouge_measure span_measure"
 VALUES: Mapping[str, str | tuple[str, ...]] = {
     **{name: name for name in (*_SAME.split(), "tokenizer", "unjudged", "usual_metrics")},
     "match": "match_method",
     "from_format": "read_format",
     "to_format": "written_format",
     "missing": ("refuse", "empty"),
+    "to": ("chunks", "spans"),
     "format": ("html", "md", "json", "csv"),
     "names": ("plain", "safe"),
 }
@@ -63,7 +64,8 @@ def values_of(name: str) -> list[str]:
     if isinstance(where, str):
         from krag_eval.toolkit import CHOICES_OF  # slow to import
 
-        found = list(CHOICES_OF[where])
+        given = CHOICES_OF[where]
+        found = list(given() if callable(given) else given)
         return [*found, "all"] if name == "metrics" else found
     return list(where)
 

@@ -5,6 +5,7 @@
 * `estimate`, `plan_labels`, `label_agreement`: estimate a metric from a model's labels of all documents and human
   labels of a sample, choose the sample, and measure how much labelers agree.
 * `start_from_log`, `number_from_labels`: choose what to label from a log without gold, and estimate its metrics.
+* `reanchor`: link gold to the chunks of a corpus that was chunked anew.
 * `find_versions`: find documents that look like versions of each other.
 """
 

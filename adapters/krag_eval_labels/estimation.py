@@ -256,27 +256,20 @@ def estimate(
     check_number("confidence", confidence, "Give one such as 0.95.", above=0, below=1)
     check_count("seed", seed, least=0)
     one_of("gain", gain, ("exponential", "linear"))
-    read = reader_of_labelled(id_key, id_map)
+    read, of = reader_of_labelled(id_key, id_map), (gain, metric == "precision")
     ranked = _Ranked.of(runs, metric, k, precision_denominator, read)
-    is_precision = metric == "precision"
     said, heard = read_labels("judge", judge, read), read_labels("people", _first_labelled(people), read)
-    known = (
-        {}
-        if evalset is None
-        else {pair: replace(label, probability=1.0) for pair, label in read_labels("evalset", evalset, read).items()}
-    )
+    known = {pair: replace(label, probability=1.0) for pair, label in _read_if_given("evalset", evalset, read).items()}
     heard = known | {pair: label.with_probability(probability) for pair, label in heard.items()}
-    f = np.array([_gain(said[pair].grade, gain, is_precision) for pair in ranked.judged_by(said)])
-    places = np.array([i for i, pair in enumerate(ranked.pairs) if pair in heard], dtype=np.int64)
-    labels = [heard[ranked.pairs[i]] for i in places.tolist()]
+    f = ranked.judged_by(said, *of)
+    places, y = ranked.labelled_by(heard, *of)
     if not any(pair in heard and pair not in known for pair in ranked.pairs) and len(places) < len(f):
         raise InvalidInputError(
             Argument("people"),
             " has no label of a document that was retrieved within k, and the judge alone has an unknown bias. Have "
             "people label a sample: `plan_labels` draws one.",
         )
-    y = np.array([_gain(label.grade, gain, is_precision) for label in labels])
-    p = np.array([label.probability for label in labels], dtype=np.float64)
+    p = np.array([heard[ranked.pairs[i]].probability for i in places.tolist()], dtype=np.float64)
     sample = _Sample(ranked.query, len(ranked.queries), f, places, y, p)
     notes = sample.check(len(ranked.pairs), confidence)
     names, weights = ranked.names, ranked.weights
@@ -354,18 +347,16 @@ def plan_labels(
         raise InvalidInputError("Give either `n`, how many documents, or `width`, how wide the interval may be.")
     check_count("seed", seed, least=0)
     check_number("confidence", confidence, "Give one such as 0.95.", above=0, below=1)
-    read = reader_of_labelled(id_key, id_map)
+    read, of = reader_of_labelled(id_key, id_map), (gain, metric == "precision")
     ranked = _Ranked.of(runs, metric, k, precision_denominator, read)
-    said, is_precision = read_labels("judge", judge, read), metric == "precision"
-    known = {} if evalset is None else read_labels("evalset", evalset, read)
-    f = np.array([_gain(said[pair].grade, gain, is_precision) for pair in ranked.judged_by(said)])
-    is_known = np.array([pair in known for pair in ranked.pairs], dtype=bool)
-    y = np.array([_gain(known[pair].grade, gain, is_precision) for pair in ranked.pairs if pair in known])
-    size = ranked.sizes() * _unsureness(f, f[is_known], y)
-    size[is_known] = 0.0
-    labelled = {} if pilot is None else read_labels("pilot", pilot, read)
+    said = read_labels("judge", judge, read)
+    f = ranked.judged_by(said, *of)
+    known, y = ranked.labelled_by(_read_if_given("evalset", evalset, read), *of)
+    size = ranked.sizes() * _unsureness(f, f[known], y)
+    size[known] = 0.0
+    labelled = _read_if_given("pilot", pilot, read)
     if n is None:
-        places = np.array([i for i, pair in enumerate(ranked.pairs) if pair in labelled], dtype=np.int64)
+        places, of_pilot = ranked.labelled_by(labelled, *of)
         if len(places) < _FEWEST_OF_PILOT:
             raise InvalidInputError(
                 Argument("pilot"),
@@ -373,7 +364,6 @@ def plan_labels(
                 f"{_FEWEST_OF_PILOT}. Draw some with `plan_labels(..., n=50)`, have people label them, and pass these "
                 "labels.",
             )
-        of_pilot = np.array([_gain(labelled[ranked.pairs[i]].grade, gain, is_precision) for i in places.tolist()])
         most = check_number("width", width, "Give one such as 0.1.", above=0)
         n = _labels_needed(ranked, f, size, places, of_pilot, most, confidence)
     drawn, probability, turn = draw_by_turn(size, check_count("n", n), uniform_of(ranked.pairs, seed))
@@ -530,6 +520,10 @@ def read_labels(name: str, given: object, read: Reader = _AS_THEY_ARE) -> dict[_
     return labels
 
 
+def _read_if_given(name: str, given: object, read: Reader) -> dict[_Pair, Label]:
+    return {} if given is None else read_labels(name, given, read)
+
+
 def _first_labelled(people: object) -> object:
     """Return the labels of people; of a plan that is labelled in part, those of its first rows."""
     if isinstance(people, (str, os.PathLike)):
@@ -564,13 +558,8 @@ def _rows(name: str, given: object) -> Iterator[tuple[str, str, object, object, 
                     f"`{name}[{query_id!r:.60}]` is {describe_type(table)}. It must map document ids to labels."
                 )
             for doc_id, label in table.items():
-                yield (
-                    f"`{name}[{query_id!r:.60}][{doc_id!r:.60}]`",
-                    as_id(query_id) or str(query_id),
-                    {"id": doc_id},
-                    label,
-                    None,
-                )
+                place = f"`{name}[{query_id!r:.60}][{doc_id!r:.60}]`"
+                yield place, as_id(query_id) or str(query_id), {"id": doc_id}, label, None
         return
     if isinstance(given, (str, os.PathLike)):
         rows: Iterable[tuple[str, Any]] = read_checked(given)
@@ -650,8 +639,14 @@ class _Ranked:
         query = np.array([numbers_of[query_id] for query_id, _ in places], dtype=np.int64)
         return cls(tuple(named), queries, [*places], documents, query, weights, k)
 
-    def judged_by(self, labels: Mapping[_Pair, Label]) -> list[_Pair]:
-        """Return the pairs; each must have a label of the judge."""
+    def labelled_by(self, labels: Mapping[_Pair, Label], gain: str, is_binary: bool) -> tuple[IntArray, FloatArray]:
+        """Return the places of the pairs that have a label, and their gains."""
+        places = [place for place, pair in enumerate(self.pairs) if pair in labels]
+        gains = [_gain(labels[self.pairs[place]].grade, gain, is_binary) for place in places]
+        return np.array(places, dtype=np.int64), np.array(gains, dtype=np.float64)
+
+    def judged_by(self, labels: Mapping[_Pair, Label], gain: str, is_binary: bool) -> FloatArray:
+        """Return the gains by the judge's labels; each pair must have one."""
         missing = [pair for pair in self.pairs if pair not in labels]
         if missing:
             query_id, (_, document) = missing[0]
@@ -662,7 +657,7 @@ class _Ranked:
                 f"for {document!r:.60} of the question {query_id!r:.60}.{are_others} Have it label all of them, or "
                 "give a smaller k.",
             )
-        return self.pairs
+        return self.labelled_by(labels, gain, is_binary)[1]
 
     def sizes(self) -> FloatArray:
         """Return how much the values of interest depend on each pair: differences most, and the systems a little."""

@@ -280,7 +280,7 @@ def _only(found: Found, which: BoolArray | IntArray) -> Found:
     """Return the pairs at these places, or those whose gold document is one of these."""
     if which.dtype == np.bool_:
         which = np.flatnonzero(which[found.actual])
-    return Found(found.actual[which], found.predicted[which], found.similarity[which])
+    return found.only(which)
 
 
 def normal_form(text: str, settings: Settings) -> str:

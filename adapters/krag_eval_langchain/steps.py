@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage, ToolMessage
 
-from krag_eval.toolkit import as_json
+from krag_eval_formats.dialects import as_json
 from krag_eval_live.tools import near_surface
 
 _DEEPEST = 4

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import FromTools, as_json, refuse, unwrapped
+from krag_eval.toolkit import refuse
+from krag_eval_formats.dialects import FromTools, as_json, unwrapped
 
 _MOST_VALUES = 2_000
 

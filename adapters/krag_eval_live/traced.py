@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Self, Unpack
 
-from krag_eval.toolkit import FromTools, check_names
+from krag_eval.toolkit import check_names
+from krag_eval_formats.dialects import FromTools
 from krag_eval_live.functions import Place
 from krag_eval_live.scorer import LiveOptions, LiveScorer
 from krag_eval_live.tools import check_tools, kind_of

@@ -19,7 +19,8 @@ from llama_index.core.instrumentation.span_handlers import NullSpanHandler
 from pydantic import PrivateAttr
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import LIVE_CUT_OFFS, FromTools, as_id, as_json, refuse
+from krag_eval.toolkit import LIVE_CUT_OFFS, as_id, refuse
+from krag_eval_formats.dialects import FromTools, as_json
 from krag_eval_live.functions import Place
 from krag_eval_live.tools import Extracted
 from krag_eval_live.traced import TracedScorer

@@ -12,6 +12,8 @@ Importing this package does not import Ray.
 
 import lazy_loader as _lazy_loader
 
+from krag_eval.toolkit import needing as _needing
+
 # The public names are listed in `__init__.pyi`. Each is loaded on first use.
 _load, __dir__, __all__ = _lazy_loader.attach_stub(__name__, __file__)
 
@@ -19,11 +21,5 @@ _load, __dir__, __all__ = _lazy_loader.attach_stub(__name__, __file__)
 def __getattr__(name: str) -> object:
     if name == "from_long":  # for one release
         raise ImportError("`from_long` was removed. A query replaces it: see docs/scale.md#ray.", name=__name__)
-    try:
+    with _needing(f"krag_eval_ray.{name}", "pyarrow", "ray"), _needing(f"krag_eval_ray.{name}", "ray", "ray"):
         return _load(name)
-    except ImportError as error:
-        if error.name not in ("pyarrow", "ray"):
-            raise
-        from krag_eval import MissingDependencyError
-
-        raise MissingDependencyError(f"krag_eval_ray.{name}", str(error.name), "ray") from error

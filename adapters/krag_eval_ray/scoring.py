@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +14,19 @@ import pyarrow.compute as pc
 from krag_eval import EvaluationResult, InvalidInputError
 from krag_eval.toolkit import DEFAULT_CUT_OFFS, refuse
 from krag_eval_scale import ColumnarScorer, PartialState, RepeatFinder
+from krag_eval_scale.batch import repeated
+from krag_eval_scale.engines import (
+    Read,
+    columns_read,
+    errors_of_workers,
+    row_scorer,
+    sum_scorer,
+)
 
 if TYPE_CHECKING:
     from ray.data import Dataset
 
 
-_COLUMNS = ["query_id", "actual", "predicted"]
 # The maximum number of repeated ids to count; beyond it, the error message says "At least".
 _MOST_REPEATS = 1000
 _LOOKED_AT = 200
@@ -67,11 +73,7 @@ def score(
             or ids are repeated. Errors that only a worker sees are raised by Ray where the dataset is consumed: see
             `plain_errors`.
     """
-    # Repeated ids are looked for over all blocks, not within each.
-    scorer = ColumnarScorer(k, metrics=metrics, keep=keep, names=names, allow_repeated_ids=True, **settings)
-    if bad_rows not in ("raise", "keep"):
-        refuse("bad_rows", "'raise' or 'keep'", bad_rows)
-    read = scorer.score_with_errors if bad_rows == "keep" else scorer.score_batch
+    scorer, read = row_scorer(k, bad_rows, metrics=metrics, keep=keep, names=names, **settings)
     ds = _checked(ds, scorer, read)
     if not allow_repeated_ids:
         with RepeatFinder() as finder:
@@ -119,15 +121,11 @@ def aggregate(
             cannot be scored; the message names the query.
         MissingDependencyError: `intervals` needs scipy (extra `stats`), which is not installed.
     """
-    scorer = ColumnarScorer(k, metrics=metrics, by=by, allow_repeated_ids=True, **settings)
-    scorer.check_intervals(intervals)
-    state = scorer.merge([])
-    state.check_bad_rows(max_bad_rows)  # an invalid number is refused before any work
-    ds = _checked(ds, scorer, scorer.score_batch)
+    scorer = sum_scorer(k, intervals, max_bad_rows, metrics=metrics, by=by, **settings)
+    state, ds = scorer.merge([]), _checked(ds, scorer, scorer.score_batch)
     given = {"scorer": scorer, "with_fingerprints": not allow_repeated_ids, "max_bad_rows": max_bad_rows}
     with RepeatFinder() as finder:
-        rules = [name for name in scorer.rule_columns if name in (ds.columns() or ())]
-        for row in _rows(ds, [*_COLUMNS, *scorer.by, *rules], _summarize_table, given, map_options):
+        for row in _rows(ds, columns_read(scorer, ds.columns() or ()), _summarize_table, given, map_options):
             if row["refused"] is not None:
                 raise InvalidInputError(row["refused"])
             state.merge(PartialState.from_json(row["state"]))
@@ -145,7 +143,7 @@ def _first_rows(ds: Dataset) -> pa.RecordBatch:
     return next(_batches(ds.take_batch(_LOOKED_AT, batch_format="pyarrow")))
 
 
-def _checked(ds: Dataset, scorer: ColumnarScorer, read: Callable[[pa.RecordBatch], pa.RecordBatch]) -> Dataset:
+def _checked(ds: Dataset, scorer: ColumnarScorer, read: Read) -> Dataset:
     """Check the columns and select those that are read, if Ray knows them without computing anything."""
     if not hasattr(ds, "map_batches"):
         refuse("ds", "a Ray dataset", ds, "Make one with `ray.data.read_parquet(...)`.")
@@ -153,8 +151,7 @@ def _checked(ds: Dataset, scorer: ColumnarScorer, read: Callable[[pa.RecordBatch
     if schema is None or not isinstance(schema.base_schema, pa.Schema):
         return ds
     read(pa.RecordBatch.from_pylist([], schema=schema.base_schema))
-    rules = [name for name in scorer.rule_columns if name in schema.names]
-    return ds.select_columns(list(dict.fromkeys([*_COLUMNS, *scorer.by, *rules, *scorer.names_of(schema.names)])))
+    return ds.select_columns(columns_read(scorer, schema.names))
 
 
 def _mapped(ds: Dataset, function: Any, given: Mapping[str, Any], map_options: Mapping[str, Any] | None) -> Dataset:
@@ -186,19 +183,10 @@ def _refuse_repeats(ds: Dataset, finder: RepeatFinder, map_options: Mapping[str,
     again = sorted(id_ for id_, count in counts.items() if count > 1)
     if again:
         many = "At least " if len(wanted) == _MOST_REPEATS else ""
-        raise InvalidInputError(
-            f"{many}{len(again)} query ids are repeated, for example "
-            f"{', '.join(f'{id_!r:.60}' for id_ in again[:3])}. Each query must be one row: group the rows of a query, "
-            "give each asking an id of its own, or allow repeats with `allow_repeated_ids=True`."
-        )
+        raise repeated(again[:3], f"{many}{len(again)} query ids")
 
 
-# The last line of the traceback of our error; its message is one line.
-_REFUSAL = re.compile(rf"^{re.escape(InvalidInputError.__module__)}\.{InvalidInputError.__name__}: (.+)$", re.MULTILINE)
-
-
-@contextmanager
-def plain_errors() -> Iterator[None]:
+def plain_errors() -> AbstractContextManager[None]:
     """Raise a worker's error with its own message: wrap this around the code that consumes a dataset.
 
     Without it, the message is buried in the traceback of the error that Ray raises.
@@ -210,19 +198,14 @@ def plain_errors() -> Iterator[None]:
     >>> with plain_errors():
     ...     pass  # scored.write_parquet("s3://bucket/scores")
     """
-    try:
-        yield
-    except Exception as error:
-        if type(error).__module__ != "ray.exceptions" or not (found := _REFUSAL.search(str(error))):
-            raise
-        raise InvalidInputError(found[1]) from error
+    return errors_of_workers("ray.exceptions")
 
 
 # The functions below run in Ray's workers. They have no side effects, since Ray may run them twice for a table.
 _SUMMARY = pa.schema({"state": pa.large_string(), "fingerprints": pa.large_binary(), "refused": pa.large_string()})
 
 
-def _score_table(table: pa.Table, read: Callable[[pa.RecordBatch], pa.RecordBatch]) -> pa.Table:
+def _score_table(table: pa.Table, read: Read) -> pa.Table:
     """Return the values of each query of a table."""
     nothing = pa.RecordBatch.from_pylist([], schema=table.schema)
     return pa.Table.from_batches([read(batch) for batch in (nothing, *_batches(table))])

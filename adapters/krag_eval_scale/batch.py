@@ -348,13 +348,13 @@ def check_repeats(query_ids: Any) -> None:
     counts = query_ids.value_counts()
     if len(counts) < len(query_ids):
         again = counts.filter(pc.greater(counts.field("counts"), 1))
-        raise repeated(again.field("values")[:3].to_pylist(), len(again))
+        raise repeated(again.field("values")[:3].to_pylist(), f"{len(again)} query ids")
 
 
-def repeated(ids: list[str], n_repeated: int) -> InvalidInputError:
-    """Return the error that names repeated query ids."""
+def repeated(ids: Sequence[str], which: str) -> InvalidInputError:
+    """Return the error that names repeated query ids; `which` says how many there are."""
     return InvalidInputError(
-        f"{n_repeated} query ids are repeated, for example {', '.join(f'{id_!r:.60}' for id_ in ids)}. Each query "
+        f"{which} are repeated, for example {', '.join(f'{id_!r:.60}' for id_ in ids)}. Each query "
         "must be one row: group the rows of a query, give every row a unique id, or allow repeats with ",
         Argument("allow_repeated_ids", True),
         ".",

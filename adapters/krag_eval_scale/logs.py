@@ -26,11 +26,11 @@ from krag_eval.toolkit import (
     refuse,
     refuse_link,
     reporter,
-    run_in_processes,
 )
 from krag_eval_scale.batch import repeated
 from krag_eval_scale.files import find_files, survey
 from krag_eval_scale.output import Output
+from krag_eval_scale.processes import run_in_processes
 from krag_eval_scale.repeats import find_repeated
 from krag_eval_scale.scorer import ColumnarScorer
 from krag_eval_scale.tasks import (
@@ -142,7 +142,7 @@ def score_logs(
             hash_files = [Path(f"{part}.ids.npy") for part in parts]
             state = scorer.merge(map(read_state, parts))
             if not allow_repeated_ids and (found := find_repeated(hash_files, parts)):
-                raise repeated(list(found)[:3], len(found))
+                raise repeated(list(found)[:3], f"{len(found)} query ids")
             # What no method read was not read from the files either.
             scorer.look_again(state, lambda: first_rows(tasks[0]))
             result = scorer.finalize_found(state, intervals=intervals)

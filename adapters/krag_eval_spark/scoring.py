@@ -7,15 +7,23 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from krag_eval import EvaluationResult, InvalidInputError
-from krag_eval.toolkit import DEFAULT_CUT_OFFS, refuse
+from krag_eval.toolkit import DEFAULT_CUT_OFFS
 from krag_eval_scale import ColumnarScorer, PartialState, RepeatFinder
+from krag_eval_scale.batch import repeated
+from krag_eval_scale.engines import (
+    COLUMNS,
+    columns_read,
+    errors_of_workers,
+    row_scorer,
+    sum_scorer,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, GroupedData
@@ -68,10 +76,7 @@ def score(
             or ids are repeated. Errors that only a worker sees are raised by Spark where the rows are computed: see
             `plain_errors`.
     """
-    scorer = ColumnarScorer(k, metrics=metrics, keep=keep, names=names, allow_repeated_ids=True, **settings)
-    if bad_rows not in ("raise", "keep"):
-        refuse("bad_rows", "'raise' or 'keep'", bad_rows)
-    read = scorer.score_with_errors if bad_rows == "keep" else scorer.score_batch
+    scorer, read = row_scorer(k, bad_rows, metrics=metrics, keep=keep, names=names, **settings)
     columns = _checked(df, scorer)
     rows, returned = _selected(df, columns), _returned(df, columns, read(_empty_batch(df)).schema)
     if not allow_repeated_ids:
@@ -118,9 +123,7 @@ def aggregate(
     """
     if not hasattr(df, "mapInArrow") and hasattr(df, "pivot"):
         df, by = _ungrouped(df, by)
-    scorer = ColumnarScorer(k, metrics=metrics, by=by, allow_repeated_ids=True, **settings)
-    scorer.check_intervals(intervals)
-    scorer.merge([]).check_bad_rows(max_bad_rows)  # an invalid number is refused before any work
+    scorer = sum_scorer(k, intervals, max_bad_rows, metrics=metrics, by=by, **settings)
     columns = _checked(df, scorer)
     summarize = summarize_batches(
         scorer, columns, None if allow_repeated_ids else RepeatFinder.fingerprints, max_bad_rows
@@ -138,7 +141,7 @@ def aggregate(
 
 def _first_rows(df: DataFrame) -> pa.RecordBatch:
     """Return a few rows, for the warning if nothing matches: the states of the workers have no documents."""
-    schema = pa.schema([field for field in _empty_batch(df).schema if field.name in _COLUMNS])
+    schema = pa.schema([field for field in _empty_batch(df).schema if field.name in COLUMNS])
     rows = (row.asDict(recursive=True).values() for row in _selected(df.limit(_LOOKED_AT), schema.names).collect())
     return pa.RecordBatch.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
 
@@ -165,8 +168,7 @@ def _checked(df: DataFrame, scorer: ColumnarScorer) -> list[str]:
     """Check the columns without reading them, and return the names of those that are read."""
     batch = _empty_batch(df, scorer.by)
     scorer.check_schema(batch.schema)
-    rules = [name for name in scorer.rule_columns if name in batch.schema.names]
-    return list(dict.fromkeys([*_COLUMNS, *scorer.by, *rules, *scorer.names_of(batch.schema.names)]))
+    return columns_read(scorer, batch.schema.names)
 
 
 def _selected(df: DataFrame, columns: Sequence[str]) -> DataFrame:
@@ -200,23 +202,14 @@ def _refuse_repeats(df: DataFrame) -> None:
     counts = df.where("length(query_id) > 0").groupBy("query_id").count()
     again = counts.where("count > 1").orderBy("query_id").limit(3).collect()
     if again:
-        ids = ", ".join(f"{str(row['query_id'])!r:.60}" for row in again)
-        raise InvalidInputError(
-            f"Query ids are repeated, for example {ids}. "
-            "Each query must be one row: group the rows of a query, give each asking an id of its own, or allow "
-            "repeats with `allow_repeated_ids=True`."
-        )
+        raise repeated([str(row["query_id"]) for row in again], "Query ids")
 
 
 def _quoted(column: str) -> str:
     return "`" + column.replace("`", "``") + "`"
 
 
-_REFUSAL = re.compile(rf"\b{InvalidInputError.__name__}: ([^\n]+)$", re.MULTILINE)
-
-
-@contextmanager
-def plain_errors() -> Iterator[None]:
+def plain_errors() -> AbstractContextManager[None]:
     """Raise a worker's error with its own message: wrap this around the code that computes a DataFrame of `score`.
 
     Without it, the message is buried in the traceback of the error that Spark raises.
@@ -228,12 +221,7 @@ def plain_errors() -> Iterator[None]:
     >>> with plain_errors():
     ...     pass  # scored.write.parquet("s3a://bucket/scores")
     """
-    try:
-        yield
-    except Exception as error:
-        if not type(error).__module__.startswith(("pyspark.", "py4j.")) or not (found := _REFUSAL.search(str(error))):
-            raise
-        raise InvalidInputError(found[1].strip()) from error
+    return errors_of_workers("pyspark.", "py4j.")
 
 
 # The functions below run in Spark's workers. They have no side effects, since Spark may run a task twice.
@@ -270,11 +258,10 @@ def summarize_batches(
     def summarized(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         state = scorer.merge([])
         for batch in _renamed(batches, columns):
-            rows = scorer.score_into(state, batch, [])
+            ids = scorer.score_into(state, batch, []).column("query_id")
             if state.n_bad_rows > max_bad_rows:
                 break
             if fingerprints_of:
-                ids = rows.column("query_id")
                 for start in range(0, len(ids), _IDS_AT_ONCE):
                     yield _in_buckets(fingerprints_of(ids.slice(start, _IDS_AT_ONCE)))
         text = state.to_json()
@@ -323,7 +310,6 @@ def _in_buckets(fingerprints: Fingerprints) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(rows, schema=_SUMMARIES)
 
 
-_COLUMNS = ("query_id", "actual", "predicted")
 # The types that Spark does not hand to Python's workers, in JSON.
 _NOT_IN_ARROW = re.compile(r'"(?:type|elementType|keyType|valueType)": "(interval(?: (?:year|month)[^"]*)?)"')
 
@@ -365,7 +351,7 @@ def _empty_batch(frame: DataFrame, by: Collection[str] = ()) -> pa.RecordBatch:
     Raises:
         InvalidInputError: A column has a type without a counterpart in Arrow.
     """
-    read = {*_COLUMNS, *by}
+    read = {*COLUMNS, *by}
     fields = [(name, _arrow(name, type_) if name in read else pa.null()) for name, type_ in _types_of(frame)]
     return pa.RecordBatch.from_pylist([], schema=pa.schema(fields))
 

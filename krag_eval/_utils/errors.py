@@ -180,9 +180,7 @@ class KragEvalWarning(UserWarning):
 
 
 @contextlib.contextmanager
-def needing(
-    needed_by: Part, package: str, extra: str | None, *, module: str | tuple[str, ...] | None = None
-) -> Iterator[None]:
+def needing(needed_by: Part, package: str, extra: str | None, *, module: str | tuple[str, ...] = "") -> Iterator[None]:
     """Turn the failed import of an optional package into an error that says how to install it.
 
     Args:
@@ -197,7 +195,7 @@ def needing(
     try:
         yield
     except ImportError as error:
-        if error.name not in (module if isinstance(module, tuple) else (module or package,)):
+        if error.name not in ((module or package,) if isinstance(module, str) else module):
             raise
         raise MissingDependencyError(needed_by, package, extra) from error
 
@@ -238,6 +236,18 @@ def refuse(argument: str, must: str, got: object, *cure: Part, at: str | None = 
     error = InvalidInputError(Argument(argument), f" must be {must}, got {shown}.{gap}", *cure)
     error.expected, error.got = must, shown
     raise (error if at is None else error.at(at)) from None
+
+
+def refuse_raised(error: BaseException, before: str, after: str, *, at: str | None = None) -> NoReturn:
+    """Refuse what a foreign program raised over: it is described between two texts, without credentials.
+
+    Raises:
+        InvalidInputError: Always. What it raised is the cause, unless the traceback would show a credential.
+    """
+    from krag_eval._utils.redaction import as_cause, describe_error  # only an error needs it
+
+    refused = InvalidInputError(f"{before}{describe_error(error)}{after}")
+    raise (refused if at is None else refused.at(at)) from as_cause(error)
 
 
 _OURS = ("krag_eval.", "krag_eval_")

@@ -6,7 +6,7 @@ import functools
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from enum import Enum
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args, get_origin, get_type_hints
@@ -92,7 +92,8 @@ class Tabular:
 class State:
     """Base class of dataclasses that are sums: they merge by addition, in any order.
 
-    A field is a whole number, another state, or a mapping of these by keys that both sides of a merge have.
+    A field is a whole number, another state, or a mapping of these by keys that both sides of a merge have. Fields that
+    are not compared are no part of the sum, and not stored.
 
     Attributes:
         signed: The fields that may be below 0.
@@ -101,14 +102,18 @@ class State:
     __slots__: tuple[str, ...] = ()
     signed: ClassVar[tuple[str, ...]] = ()
 
+    @classmethod
+    def _parts(cls) -> list[str]:
+        return [field.name for field in fields(cls) if field.compare]  # type: ignore[arg-type] # it is a dataclass
+
     def merge(self, other: Self) -> None:
         """Add another state to this one."""
-        for name in self.__slots__:
+        for name in self._parts():
             setattr(self, name, _sum(getattr(self, name), getattr(other, name)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the state as JSON can hold it."""
-        return {name: _stored(getattr(self, name)) for name in self.__slots__}
+        return {name: _stored(getattr(self, name)) for name in self._parts()}
 
     @classmethod
     def from_dict(cls, record: object) -> Self:
@@ -117,7 +122,7 @@ class State:
         Raises:
             InvalidInputError: A field is missing, unknown, or something else.
         """
-        read = read_record(record, cls.__name__, cls.__slots__)
+        read = read_record(record, cls.__name__, cls._parts())
         hashable: Any = cls  # mypy looks for the hash of its objects
         types = _types_of(hashable)
         least = {name: -math.inf if name in cls.signed else 0 for name in read}

@@ -10,9 +10,18 @@ from typing import Any, Literal
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray, np
 from krag_eval._utils.checks import as_number
-from krag_eval._utils.errors import Argument, InvalidInputError, RetrieverError, describe_type, errors_at, refuse, show
+from krag_eval._utils.errors import (
+    Argument,
+    InvalidInputError,
+    RetrieverError,
+    describe_type,
+    errors_at,
+    refuse,
+    refuse_raised,
+    show,
+)
 from krag_eval._utils.objects import cached_property
-from krag_eval.documents.document import Document, Need, Span, may_be_need
+from krag_eval.documents.document import Document, Need, Span, may_be_need, refuse_unreadable
 from krag_eval.documents.id_maps import IdMap, mapped
 from krag_eval.documents.readers import (
     IdKey,
@@ -329,7 +338,7 @@ class Side:
             except InvalidInputError as error:
                 raise error.at(self.place(position)) from None
             except Exception as error:  # noqa: BLE001 - raised again as ours
-                raise self._unreadable(position, error) from _as_cause(error)
+                refuse_unreadable(document, error, self.place(position))
         return grades
 
     def query_of(self, positions: IntArray) -> IntArray:
@@ -391,16 +400,14 @@ class Side:
     def _listed(self, rows: Iterable[Any], where: str) -> list[Any]:
         try:
             return list(rows)
-        except Exception as error:
-            raise InvalidInputError(
-                f"{where}: going through {describe_type(rows)} failed ({_describe(error)}). Give a list."
-            ) from error
+        except Exception as error:  # noqa: BLE001 - raised again as ours
+            refuse_raised(error, f"{where}: going through {describe_type(rows)} failed (", "). Give a list.")
 
     def _reader_of(self, position: int) -> Reader:
         try:
             reader = reader_of(self._pairs[0][position])
         except Exception as error:  # noqa: BLE001 - raised again as ours
-            raise self._unreadable(position, error) from _as_cause(error)
+            refuse_unreadable(self._pairs[0][position], error, self.place(position))
         reader = reader or reader_of_pair(self.documents[position])
         if reader is None:
             raise self._no_document(position)
@@ -445,14 +452,8 @@ class Side:
             try:
                 column.append(read_one(reader, document, *arguments))
             except Exception as error:  # noqa: BLE001 - raised again as ours
-                raise self._unreadable(position, error) from _as_cause(error)
+                refuse_unreadable(document, error, self.place(position))
         return column
-
-    def _unreadable(self, position: int, error: Exception) -> InvalidInputError:
-        return InvalidInputError(
-            f"{self.place(position)}: reading {describe_type(self._pairs[0][position])} failed "
-            f"({_describe(error)}). Convert it to a mapping with 'id' and 'text' first."
-        )
 
     def _require(self, column: list[Any], has_other: Callable[[Reader, Any], object], start: int = 0) -> None:
         """Refuse a document that lacks this value and the other one of id and text too."""
@@ -466,7 +467,7 @@ class Side:
             try:
                 has = has_other(reader, document) or says_place(reader.metadata(document))
             except Exception as error:  # noqa: BLE001 - raised again as ours
-                raise self._unreadable(position, error) from _as_cause(error)
+                refuse_unreadable(document, error, self.place(position))
             if not has:
                 raise InvalidInputError(
                     f"{self.place(position)}: {describe_type(document)} has neither an id nor a text. "
@@ -511,12 +512,6 @@ def _may_have_needs(rows: list[Any]) -> bool:
     if not any(issubclass(one, (dict, tuple)) for one in types):
         return False
     return any(map(may_be_need, chain.from_iterable(rows)))
-
-
-def _as_cause(error: BaseException) -> BaseException | None:
-    from krag_eval._utils.redaction import as_cause  # only an error needs it
-
-    return as_cause(error)
 
 
 def _describe(error: BaseException) -> str:

@@ -5,9 +5,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NoReturn
 
-from krag_eval._utils.errors import InvalidInputError, UnknownArgumentError, describe_type, refuse, show
+from krag_eval._utils.errors import (
+    InvalidInputError,
+    UnknownArgumentError,
+    describe_type,
+    refuse,
+    refuse_raised,
+    show,
+)
 from krag_eval._utils.objects import ShortRepr
 from krag_eval.documents.readers import (
     OWN_ID,
@@ -259,18 +266,17 @@ def as_input_error(document: object) -> Iterator[None]:
     except InvalidInputError:
         raise
     except Exception as error:  # noqa: BLE001 - raised again as ours
-        from krag_eval._utils.redaction import as_cause  # only an error needs it
-
-        raise _failed(document, error) from as_cause(error)
+        refuse_unreadable(document, error)
 
 
-def _failed(document: object, error: Exception) -> InvalidInputError:
-    from krag_eval._utils.redaction import describe_error  # only an error needs it
+def refuse_unreadable(document: object, error: Exception, at: str | None = None) -> NoReturn:
+    """Refuse a document whose attributes raise; `at` is its place.
 
-    return InvalidInputError(
-        f"reading {describe_type(document)} failed ({describe_error(error)}). "
-        "Convert it to a mapping with 'id' and 'text' first."
-    )
+    Raises:
+        InvalidInputError: Always.
+    """
+    cure = "). Convert it to a mapping with 'id' and 'text' first."
+    refuse_raised(error, f"reading {describe_type(document)} failed (", cure, at=at)
 
 
 def read_leniently(
@@ -294,9 +300,7 @@ def read_leniently(
     except InvalidInputError:
         raise
     except Exception as error:  # noqa: BLE001 - raised again as ours
-        from krag_eval._utils.redaction import as_cause  # only an error needs it
-
-        raise _failed(document, error) from as_cause(error)
+        refuse_unreadable(document, error)
 
 
 def _read(document: object, id_key: IdKey | None, copy: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Document:

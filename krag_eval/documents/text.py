@@ -85,6 +85,11 @@ def forms_of(texts: Sequence[str], normalizer: Normalizer | None) -> list[str]:
     return forms
 
 
+def utf8(text: str) -> bytes:
+    """Return a text in UTF-8, halves of surrogate pairs too."""
+    return text.encode("utf-8", "surrogatepass")
+
+
 def nfkc(text: str) -> str:
     """Return Unicode NFKC, without the quadratic time that Python takes for a letter with thousands of marks.
 

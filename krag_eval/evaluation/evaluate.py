@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from krag_eval._utils.checks import one_of
-from krag_eval._utils.errors import InvalidInputError
+from krag_eval._utils.errors import InvalidInputError, refuse_raised
 from krag_eval._utils.suggestions import check_names
 from krag_eval.documents.document import Document
 from krag_eval.evaluation.pipeline import (
@@ -208,11 +208,7 @@ def _aligned(actual: object, predicted: object, query_ids: Any, settings: Any) -
     except InvalidInputError:
         raise
     except Exception as error:  # noqa: BLE001 - raised again as ours
-        from krag_eval._utils.redaction import as_cause, describe_error  # only an error needs it
-
-        raise InvalidInputError(
-            f"Reading `actual` and `predicted` by query failed ({describe_error(error)}). Give plain dicts."
-        ) from as_cause(error)
+        refuse_raised(error, "Reading `actual` and `predicted` by query failed (", "). Give plain dicts.")
     if by_query is None:
         return actual, predicted, query_ids
     if query_ids is not None:

@@ -23,7 +23,7 @@ from krag_eval.evaluation.detail import Detail
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.metrics.aggregation import COVERED, GOLD, OUT_OF, RELEVANT, Distributions, counts_of
 from krag_eval.metrics.cut_offs import GivenCutOff, check_cut_offs, ranks_within
-from krag_eval.metrics.f1 import harmonic_mean
+from krag_eval.metrics.ranking import harmonic_mean
 from krag_eval.statistics.bounded_mean import BoundedMean, Interval, ProvenMean, SummedMean
 from krag_eval.statistics.checks import check_confidence, need_scipy
 from krag_eval.statistics.clusters import cluster_intervals, connected, width_ratio

@@ -23,7 +23,7 @@ from krag_eval.evaluation.explanation import matches_of, show_document
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.metrics.aggregation import key_of
 from krag_eval.metrics.names import as_key, is_lower_better
-from krag_eval.metrics.recall import recall
+from krag_eval.metrics.ranking import recall
 from krag_eval.metrics.sessions import session_recall
 
 if TYPE_CHECKING:

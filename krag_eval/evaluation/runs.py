@@ -41,10 +41,9 @@ from krag_eval.evaluation.ties import TIES
 from krag_eval.matching.fronts import DOCUMENT_IDS, NO_LISTS, NOTHING_RETRIEVED_YET
 from krag_eval.matching.settings import ScoringSettings, check_key, make_settings
 from krag_eval.metrics import ALL_METRICS, LEAK_METRICS, Metric
-from krag_eval.metrics.hit_rate import hit_rate
 from krag_eval.metrics.judgments import CutOff, Judgments
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS, read_metrics
-from krag_eval.metrics.recall import recall
+from krag_eval.metrics.ranking import hit_rate, recall
 
 if TYPE_CHECKING:
     from krag_eval.evaluation.intervals import Clusters

@@ -34,7 +34,7 @@ from krag_eval.evaluation.pipeline import (
     with_needs,
 )
 from krag_eval.matching import MATCHERS, similar_pairs
-from krag_eval.matching.batch import Found, merge
+from krag_eval.matching.batch import merge
 from krag_eval.matching.matchability import DocumentCounts
 from krag_eval.matching.settings import (
     THRESHOLD_METHODS,
@@ -175,7 +175,7 @@ def sweep(
     found = {method: MATCHERS[method](batch) for method in lowest.methods}
     swept_values: dict[str, list[float | None]] = {}
     for threshold in chosen:
-        kept = [_at_least(f, threshold) if method in THRESHOLD_METHODS else f for method, f in found.items()]
+        kept = [f.only(f.similarity >= threshold) if method in THRESHOLD_METHODS else f for method, f in found.items()]
         matches = merge(kept, lowest.methods, int(batch.actual.offsets[-1]))
         judged = Judged(batch, matches, judge(batch, matches), DocumentCounts.empty())
         if threshold == chosen[0]:
@@ -193,11 +193,6 @@ def _check_thresholds(thresholds: object, in_use: float) -> tuple[float, ...]:
         refuse("thresholds", "a list of numbers from 0 to 1", thresholds)
     around = [in_use, max(0.0, round(in_use - _AROUND, 12)), min(1.0, round(in_use + _AROUND, 12))]
     return tuple(sorted({*(check_number("thresholds", t, least=0, most=1) for t in thresholds), *around}))
-
-
-def _at_least(found: Found, threshold: float) -> Found:
-    keep = found.similarity >= threshold
-    return Found(found.actual[keep], found.predicted[keep], found.similarity[keep])
 
 
 def _fragile(

@@ -7,12 +7,12 @@ the pairs that it finds; the pairs of several methods are merged into one sparse
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress, product
 from typing import Any, NamedTuple
 
-from krag_eval._utils.arrays import FloatArray, IntArray, np
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray, np
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.limits import limit, shown, to_allow
 from krag_eval._utils.objects import ComparedByFields, cached_property
@@ -59,13 +59,14 @@ class Found(NamedTuple):
     similarity: FloatArray
 
     @classmethod
-    def of(cls, actual: list[IntArray], predicted: list[IntArray], similarity: list[FloatArray] | None = None) -> Found:
-        """Join the blocks of a method; without similarities they are all 1."""
-        empty = np.empty(0, dtype=np.int64)
-        found_actual = np.concatenate([empty, *actual])
-        if similarity is None:
-            similarity = [np.ones(len(found_actual))]
-        return cls(found_actual, np.concatenate([empty, *predicted]), np.concatenate([np.empty(0), *similarity]))
+    def joined(cls, blocks: Iterable[Found]) -> Found:
+        """Join the blocks of a method."""
+        nothing = cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0))
+        return cls(*map(np.concatenate, zip(nothing, *blocks, strict=True)))
+
+    def only(self, kept: IntArray | BoolArray) -> Found:
+        """Return some of the pairs: those at these places, or for which this holds."""
+        return Found(self.actual[kept], self.predicted[kept], self.similarity[kept])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -254,14 +255,13 @@ class Batch:
     def sketches(self) -> dict[int, Sketches]:
         """The sketches of each unique text, for the units that the methods count."""
         units = {UNIT_OF[method] for method in self.settings.methods if method in UNIT_OF}
-        sketches = sketch(self.tokens, units - {BY_LINE}) if units != {BY_LINE} else {}
-        return sketches if BY_LINE not in units else sketches | {BY_LINE: sketch(self._line_tokens, [1])[1]}
-
-    @property
-    def _line_tokens(self) -> TokenTable:
-        """The tokens of each unique text, cut line by line; most tokenizers give the same for the whole text."""
-        tokenizer, whole = self.settings.load_tokenizer(), self.tokens
-        return whole if type(tokenizer) in CHEAP_TOKENIZERS else TokenTable(self.unique_texts, ByLine(tokenizer))
+        sketches = sketch(self.tokens, units - {BY_LINE})
+        if BY_LINE in units:  # most tokenizers give the same for the whole text
+            tokenizer, tokens = self.settings.load_tokenizer(), self.tokens
+            if type(tokenizer) not in CHEAP_TOKENIZERS:
+                tokens = TokenTable(self.unique_texts, ByLine(tokenizer))
+            sketches[BY_LINE] = sketch(tokens, [1])[1]
+        return sketches
 
     @cached_property
     def kept_lines(self) -> KeptTokens:
@@ -335,7 +335,8 @@ class Batch:
                     again = list(product(_places(ids, id_), _places(row, id_) if all_places else [place]))[1:]
                     gold += [gold_start + place for place, _ in again]
                     retrieved += [start + place for _, place in again]
-        return Found.of([np.array(gold, dtype=np.int64)], [np.array(retrieved, dtype=np.int64)]), has_repeats
+        pairs = np.array([gold, retrieved], dtype=np.int64)
+        return Found(pairs[0], pairs[1], np.ones(len(gold))), has_repeats
 
     def equal_texts(self) -> Found:
         """Return the pairs with the same normalized text."""
@@ -382,9 +383,7 @@ def join(batch: Batch, codes: Codes) -> Found:
     gold_key = gold_key[order]
     start = np.searchsorted(gold_key, key, side="left")
     count = np.searchsorted(gold_key, key, side="right") - start
-    return Found(
-        actual[order[runs(start, count)]], np.repeat(predicted, count), np.ones(int(count.sum()), dtype=np.float64)
-    )
+    return Found(actual[order[runs(start, count)]], np.repeat(predicted, count), np.ones(int(count.sum())))
 
 
 def _places(values: Sequence[str | None], wanted: str) -> list[int]:
@@ -396,9 +395,7 @@ Matcher = Callable[[Batch], Found]
 
 def merge(found: list[Found], methods: tuple[str, ...], n_actual: int) -> Matches:
     """Merge what several methods found; a pair that several found belongs to the first of them."""
-    actual = np.concatenate([f.actual for f in found])
-    predicted = np.concatenate([f.predicted for f in found])
-    similarity = np.concatenate([f.similarity for f in found])
+    actual, predicted, similarity = Found.joined(found)
     method = np.repeat(np.arange(len(found)), [len(f.actual) for f in found])
     pair = predicted * max(n_actual, 1) + actual
     order = np.lexsort((method, pair))

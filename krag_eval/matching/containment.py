@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from krag_eval._utils.arrays import BoolArray, IntArray, np
+from krag_eval.documents.text import utf8
 from krag_eval.matching.batch import Batch, Found
 from krag_eval.matching.tokens import Words, mix
 
@@ -60,33 +61,25 @@ def match_containment(batch: Batch) -> Found:
             waiting = []
     if waiting:
         found.append(_search(forms, length, waiting))
-    return Found.of([f.actual for f in found], [f.predicted for f in found])
+    return Found.joined(found)
 
 
 def _search(forms: Sequence[str], length: IntArray, waiting: list[tuple[IntArray, ...]]) -> Found:
     """Keep the pairs of which one text contains the other."""
+    from krag_eval.matching.spans import first_places  # only long texts need it
+
     actual, predicted, long, short = (np.concatenate(column) for column in zip(*waiting, strict=True))
     left = np.ones(len(long), dtype=bool)
     holds = np.zeros(len(long), dtype=bool)
     is_frequent = np.bincount(long, minlength=len(length)) >= _TOGETHER_FROM
     for text in np.flatnonzero(is_frequent & (length >= _LONG)).tolist():
         group = np.flatnonzero(long == text)
-        holds[group] = _contained(forms[text], [forms[part] for part in short[group].tolist()])
+        parts = [forms[part] for part in short[group].tolist()]
+        holds[group] = first_places(utf8(forms[text]), parts) >= 0
         left[group] = False
     texts = zip(short[left].tolist(), long[left].tolist(), strict=True)
     holds[left] = np.fromiter((forms[s] in forms[t] for s, t in texts), bool, int(left.sum()))
-    return Found.of([actual[holds]], [predicted[holds]])
-
-
-def _contained(text: str, parts: list[str]) -> BoolArray:
-    """Return which of the parts are in the text."""
-    from krag_eval.matching.spans import first_places  # only long texts need it
-
-    return first_places(_encode(text), parts) >= 0
-
-
-def _encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+    return Found(actual, predicted, np.ones(len(actual))).only(holds)
 
 
 class _Shingles:
@@ -140,7 +133,7 @@ def _chunks(texts: Sequence[str]) -> Iterator[tuple[int, int, list[bytes]]]:
     encoded: list[bytes] = []
     start = size = 0
     for number, text in enumerate(texts, 1):
-        encoded.append(_encode(text))
+        encoded.append(utf8(text))
         size += len(encoded[-1])
         if size >= _BYTES_AT_ONCE or number == len(texts):
             yield start, number, encoded

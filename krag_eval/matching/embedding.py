@@ -25,9 +25,8 @@ def alike_pairs(batch: Batch, threshold: float) -> Found:
     found: list[Found] = []
     for pairs in batch.pair_blocks():
         similarity = _similarity(batch, embedded, rows, pairs.actual, pairs.predicted)
-        keep = similarity >= threshold
-        found.append(Found(pairs.actual[keep], pairs.predicted[keep], similarity[keep]))
-    return Found.of([f.actual for f in found], [f.predicted for f in found], [f.similarity for f in found])
+        found.append(Found(*pairs, similarity).only(similarity >= threshold))
+    return Found.joined(found)
 
 
 def only_alike(batch: Batch, found: Found, threshold: float) -> Found:
@@ -38,8 +37,7 @@ def only_alike(batch: Batch, found: Found, threshold: float) -> Found:
     embedded = _model_of(batch)
     texts = np.unique(np.concatenate([batch.texts.actual[found.actual], batch.texts.predicted[found.predicted]]))
     rows = _rows(batch, embedded, texts)
-    keep = _similarity(batch, embedded, rows, found.actual, found.predicted) >= threshold
-    return Found(found.actual[keep], found.predicted[keep], found.similarity[keep])
+    return found.only(_similarity(batch, embedded, rows, found.actual, found.predicted) >= threshold)
 
 
 def _model_of(batch: Batch) -> EmbeddedTexts:

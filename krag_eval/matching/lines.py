@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from krag_eval._utils.arrays import IntArray, np
 from krag_eval._utils.limits import limit
@@ -31,51 +32,36 @@ def line_hits(
     Raises:
         TooLongError: Two texts of several lines have more pairs of tokens than the limit `token_pairs`.
     """
-    one_side, other_side = (_Lines.of(texts) for texts in (references, answers))
-    codes, lines = number(one_side.lines, other_side.lines)
+    (one_side, starts), (other_side, other_starts) = map(_lines_of, (references, answers))
+    codes, lines = number(one_side, other_side)
     table = NumberedTexts(lines, tokenizer, kept)
     numbers, offsets, _ = table.everything
     lengths = np.diff(offsets)
-    totals = one_side.tokens(lengths[codes.actual]), other_side.tokens(lengths[codes.predicted])
+    so_far = (np.append(0, np.cumsum(lengths[lines])) for lines in codes[:2])
+    totals = [np.diff(tokens[begin]) for tokens, begin in zip(so_far, (starts, other_starts), strict=True)]
     hits = np.zeros(len(references), dtype=np.int64)
     # One line with one line is what ROUGE-L counts, and most texts are that.
-    single = np.flatnonzero((one_side.sizes == 1) & (other_side.sizes == 1))
-    first, second = codes.actual[one_side.offsets[single]], codes.predicted[other_side.offsets[single]]
+    sizes, other_sizes = np.diff(starts), np.diff(other_starts)
+    single = np.flatnonzero((sizes == 1) & (other_sizes == 1))
+    first, second = codes.actual[starts[single]], codes.predicted[other_starts[single]]
     try:
         hits[single] = overlap(table, "rougeL", first, second, lengths, np.zeros(len(single), dtype=np.int64))
     except TooLongError as error:
         raise TooLongError(int(single[error.pair]), error.lengths) from None
-    for pair in np.flatnonzero((one_side.sizes > 1) | (other_side.sizes > 1)).tolist():
+    for pair in np.flatnonzero((sizes > 1) | (other_sizes > 1)).tolist():
         both = totals[0].item(pair), totals[1].item(pair)
         if math.prod(both) > limit("token_pairs"):
             raise TooLongError(pair, both)
-        reference = _tokens(codes.actual[slice(*one_side.offsets[pair : pair + 2])], numbers, offsets)
-        answer = _tokens(codes.predicted[slice(*other_side.offsets[pair : pair + 2])], numbers, offsets)
+        reference = _tokens(codes.actual[slice(*starts[pair : pair + 2])], numbers, offsets)
+        answer = _tokens(codes.predicted[slice(*other_starts[pair : pair + 2])], numbers, offsets)
         hits[pair] = _union_hits(reference, answer)
-    return hits, *totals
+    return hits, totals[0], totals[1]
 
 
-class _Lines:
-    """The lines of some texts, one text after the other, without empty ones."""
-
-    def __init__(self, lines: list[str], offsets: IntArray) -> None:
-        self.lines = lines
-        self.offsets = offsets
-
-    @classmethod
-    def of(cls, texts: Sequence[str]) -> _Lines:
-        rows = [[line for line in text.split("\n") if line] for text in texts]
-        sizes = np.fromiter(map(len, rows), np.int64, len(rows))
-        return cls([line for row in rows for line in row], np.append(0, np.cumsum(sizes)))
-
-    @property
-    def sizes(self) -> IntArray:
-        return np.diff(self.offsets)
-
-    def tokens(self, of_lines: IntArray) -> IntArray:
-        """Return how many tokens each text has, from those of its lines."""
-        so_far: IntArray = np.append(0, np.cumsum(of_lines))
-        return np.diff(so_far[self.offsets])
+def _lines_of(texts: Sequence[str]) -> tuple[list[str], IntArray]:
+    """Return the lines of some texts, one text after the other, without empty ones, and where each text begins."""
+    rows = [[line for line in text.split("\n") if line] for text in texts]
+    return list(chain.from_iterable(rows)), np.cumsum([0, *map(len, rows)])
 
 
 def _tokens(lines: IntArray, numbers: IntArray, offsets: IntArray) -> list[Line]:

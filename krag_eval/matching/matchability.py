@@ -6,8 +6,8 @@ are warnings. One of these signs is looked for separately: gold ids that match o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
@@ -15,8 +15,8 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, IntArray
 from krag_eval._utils.errors import Argument, InvalidInputError, Parts, warn
-from krag_eval._utils.formatting import number_of
-from krag_eval._utils.serialization import read_integer, read_record
+from krag_eval._utils.formatting import clip, number_of
+from krag_eval._utils.serialization import State, read_integer, read_record
 from krag_eval.documents.columns import Side, SideName, unique
 from krag_eval.documents.document import DOC_KEY
 from krag_eval.documents.id_maps import ID_MAPS, SIGNS, repairs, rough_forms
@@ -28,7 +28,7 @@ from krag_eval.matching.settings import ROUGE_METHODS, Settings
 
 
 @dataclass(slots=True)
-class SideCounts:
+class SideCounts(State):
     """What the documents of one side have; only what a method reads is counted.
 
     Attributes:
@@ -65,20 +65,11 @@ class SideCounts:
         if isinstance(side, IdSide):
             counts.with_id, counts.ids = n_documents, _first_ids(chain.from_iterable(side.rows))
             return counts
-        has_any = np.zeros(n_documents, dtype=bool)
-        if settings.uses_ids:
-            has_any |= side.has_id
-            counts.with_id = int(has_any.sum())
-            counts.ids = _first_ids(side.ids)
-        if settings.uses_texts:
-            has_text = _have_text(side, batch)
-            has_any |= has_text
-            counts.with_text = int(has_text.sum())
-        if settings.uses_spans:
-            has_place = places_on(side, batch).document >= 0
-            has_any |= has_place
-            counts.with_place = int(has_place.sum())
-        counts.without_any = n_documents - int(has_any.sum())
+        has = _what_it_has(side, batch)
+        for name, column in has.items():
+            setattr(counts, f"with_{name}", int(column.sum()))
+        counts.ids = _first_ids(side.ids) if settings.uses_ids else []
+        counts.without_any = int(_lacks_all(has).sum())
         if settings.uses_rouge:
             sketches = next(batch.sketches[UNIT_OF[method]] for method in settings.methods if method in ROUGE_METHODS)
             counts.with_tokens = int(sketches.has_tokens[_of(side, batch.texts)].sum())
@@ -91,27 +82,8 @@ class SideCounts:
 
     def merge(self, other: SideCounts) -> None:
         """Add the counts of another batch."""
-        for name in _COUNTS:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        State.merge(self, other)
         self.ids = self.ids or other.ids
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the counts as JSON can hold them."""
-        return {name: getattr(self, name) for name in _COUNTS}
-
-    @classmethod
-    def from_dict(cls, record: object) -> SideCounts:
-        """Read what `to_dict` wrote.
-
-        Raises:
-            InvalidInputError: It is something else.
-        """
-        read = read_record(record, "SideCounts", _COUNTS)
-        counts: dict[str, Any] = {name: read_integer(value, f"SideCounts.{name}") for name, value in read.items()}
-        return cls(**counts)
-
-
-_COUNTS = [field.name for field in fields(SideCounts) if field.type == "int"]
 
 
 @dataclass(slots=True)
@@ -346,22 +318,30 @@ _NEVER_TOGETHER = "No query with gold documents has retrieved any: see whether b
 
 def unmatchable_of(side: Side, batch: Batch) -> IntArray:
     """Return how many documents of each query lack everything that the methods read."""
-    settings = batch.settings
-    lack = np.ones(int(side.offsets[-1]), dtype=bool)
-    lack &= ~side.has_id if settings.uses_ids else True
-    lack &= ~_have_text(side, batch) if settings.uses_texts else True
-    lack &= places_on(side, batch).document < 0 if settings.uses_spans else True
+    lack = _lacks_all(_what_it_has(side, batch))
     return np.diff(np.append(0, np.cumsum(lack))[side.offsets])
+
+
+def _what_it_has(side: Side, batch: Batch) -> dict[str, BoolArray]:
+    """Return which documents of a side have an id, a text or a place; only what a method reads is looked at."""
+    settings, has = batch.settings, dict[str, BoolArray]()
+    if settings.uses_ids:
+        has["id"] = side.has_id
+    if settings.uses_texts:
+        is_text = np.fromiter(map(bool, (*batch.unique_texts, "")), dtype=bool)  # no text: code -1
+        has["text"] = is_text[_of(side, batch.texts)]
+    if settings.uses_spans:
+        has["place"] = places_on(side, batch).document >= 0
+    return has
+
+
+def _lacks_all(has: Mapping[str, BoolArray]) -> BoolArray:
+    return np.asarray(~np.any([*has.values()], axis=0))
 
 
 def places_on(side: Side, batch: Batch) -> Places:
     """Return the places of one side."""
     return batch.places.actual if side.name == "actual" else batch.places.predicted
-
-
-def _have_text(side: Side, batch: Batch) -> BoolArray:
-    is_text = np.fromiter(map(bool, (*batch.unique_texts, "")), dtype=bool)  # no text: code -1
-    return np.asarray(is_text[_of(side, batch.texts)])
 
 
 def _of(side: Side, codes: Codes) -> IntArray:
@@ -379,7 +359,7 @@ def _first_ids(column: Iterable[str | None], most: int = 3) -> list[str]:
 
 
 def _list(values: list[str]) -> str:
-    return ", ".join(repr(value if len(value) <= 60 else value[:59] + "\u2026") for value in values)
+    return ", ".join(repr(clip(value, 60)) for value in values)
 
 
 def _has(side: SideCounts) -> str:

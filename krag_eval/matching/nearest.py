@@ -90,8 +90,7 @@ def _near_pairs(batch: Batch, wanted: BoolArray, near: float) -> tuple[Found, In
         found.append(pairs_above(by_words, "rouge1", near))
         places = [len(settings.methods) - 1]
     found_by = np.repeat(np.array(places[: len(found)], dtype=np.int64), [len(f.actual) for f in found])
-    joined = Found.of([f.actual for f in found], [f.predicted for f in found], [f.similarity for f in found])
-    return joined, found_by
+    return Found.joined(found), found_by
 
 
 def _only(side: Side, is_kept: BoolArray) -> Side:

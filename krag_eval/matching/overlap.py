@@ -101,7 +101,7 @@ def sketch(tokens: TokenTable, units: Iterable[int]) -> dict[int, Sketches]:
         )
         for unit in units
     }
-    for hashed in tokens.hashed():
+    for hashed in tokens.hashed() if sketches else ():
         for unit, sketch_ in sketches.items():
             of_unit = _neighbors(hashed, unit)
             sketch_.lengths[of_unit.texts] = np.diff(of_unit.offsets)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from krag_eval._utils.errors import Argument, Parts
-from krag_eval._utils.formatting import number_of
+from krag_eval._utils.formatting import clip, number_of
 from krag_eval.documents.columns import Side, bare_id
 from krag_eval.documents.id_maps import ID_MAPS, repairs
 from krag_eval.documents.readers import OWN_ID, IdKey, as_id, reader_of, split_pair
@@ -485,7 +485,7 @@ def _shown(seen: Seen) -> str:
 
 def _quoted(value: str, longest: int = 60) -> str:
     """Return a value that is only shown: escaped, and shortened."""
-    return repr(value if len(value) <= longest else value[: longest - 1] + "\u2026")
+    return repr(clip(value, longest))
 
 
 def _literal(value: str) -> str:

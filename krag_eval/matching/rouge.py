@@ -70,7 +70,7 @@ def pairs_above(batch: Batch, kind: str, threshold: float) -> Found:
             waiting, n_waiting, enough = [], 0, _CANDIDATES_AT_ONCE
     if n_waiting:
         found.append(_verify(batch, kind, waiting, threshold))
-    return Found.of([f.actual for f in found], [f.predicted for f in found], [f.similarity for f in found])
+    return Found.joined(found)
 
 
 def _texts_recur(waiting: list[tuple[IntArray, ...]]) -> bool:
@@ -110,5 +110,4 @@ def _verify(batch: Batch, kind: str, waiting: list[tuple[IntArray, ...]], thresh
             *to_allow("token_pairs", math.prod(error.lengths)),
         ) from None
     similarity = score(shared, n_gold, n_retrieved, measure)
-    keep = similarity >= threshold
-    return Found(actual[keep], predicted[keep], similarity[keep])
+    return Found(actual, predicted, similarity).only(similarity >= threshold)

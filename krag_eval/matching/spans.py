@@ -18,7 +18,7 @@ from krag_eval._utils.errors import Argument, InvalidInputError, refuse, show
 from krag_eval.documents.columns import MISSING, Side, SideName
 from krag_eval.documents.document import DOC_KEY, as_document
 from krag_eval.documents.readers import OFFSETS, IdKey, as_id, id_at
-from krag_eval.documents.text import nfkc
+from krag_eval.documents.text import nfkc, utf8
 
 _LARGEST = 1 << 36  # no text is longer, and so many characters of a million documents still fit into int64
 _COMPARED = 200
@@ -78,7 +78,11 @@ def read_side(side: Side, key: IdKey, corpus: CorpusTexts | None) -> tuple[list[
     known &= end >= 0
     wrong = np.flatnonzero(known & ((end < start) | (end > _LARGEST) | (is_gold & (end == start))))
     if len(wrong):
-        raise _no_span(side, int(wrong[0]), f"its span ({start[wrong[0]]}, {end[wrong[0]]}) is empty or too large")
+        at = int(wrong[0])
+        raise InvalidInputError(
+            f"{side.place(at)}: its span ({start[at]}, {end[at]}) is empty or too large. A span has 0 <= start < end, "
+            "in characters of its document."
+        )
     if is_gold and len(wrong := np.flatnonzero(known & (lengths >= 0) & (lengths != end - start))):
         at = int(wrong[0])
         raise InvalidInputError(
@@ -105,12 +109,6 @@ def _find_missing(
         where = found.get((names[place], texts[place] or ""))
         if where is not None:
             names[place], start[place], end[place] = where
-
-
-def _no_span(side: Side, position: int, why: str) -> InvalidInputError:
-    return InvalidInputError(
-        f"{side.place(position)}: {why}. A span has 0 <= start < end, in characters of its document."
-    )
 
 
 def _offsets(fields: list[Mapping[str, Any]]) -> tuple[IntArray, IntArray]:
@@ -279,7 +277,7 @@ def _find_first(texts: list[str], parts: list[str]) -> dict[str, tuple[int, int]
             if place >= 0:
                 found.setdefault(part, (n, place))
         return found
-    encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+    encoded = list(map(utf8, texts))
     ends = np.cumsum([len(one) + 1 for one in encoded])
     places = first_places(b"\xff".join(encoded), parts)  # no part has this byte, so none lies across two texts
     numbers = np.searchsorted(ends, places, side="right")
@@ -332,7 +330,7 @@ def positions_of(text: str) -> tuple[IntArray, IntArray]:
 def first_places(whole: bytes, parts: Sequence[str]) -> IntArray:
     """Return the first place of each part in a text in UTF-8, counted in bytes; -1 where it is not there."""
     beginning = min(_BEGINNING, max(_SHORTEST_BEGINNING, _BEGINNINGS_AT_ONCE // max(len(parts), 1)))
-    beginnings = [_encode(part[:beginning]) for part in parts]
+    beginnings = [utf8(part[:beginning]) for part in parts]
     bits = max(_SLOT_BITS, len(whole).bit_length() - _BITS_A_SLOT)
     n_slots = 1 << bits
     counts = np.zeros(n_slots, np.int64)
@@ -360,11 +358,11 @@ def first_places(whole: bytes, parts: Sequence[str]) -> IntArray:
     places, ends = places[order], [np.searchsorted(slots[order], part_slots[rarest], side=s) for s in ("left", "right")]
     found = np.full(len(parts), -1)
     for part, offset, first, last in zip(some, rarest - starts[some], *ends, strict=True):
-        encoded = _encode(parts[part]) if last > first else b""
+        encoded = utf8(parts[part]) if last > first else b""
         possible = (places[first:last] - offset).tolist()
         found[part] = next((place for place in possible if place >= 0 and whole.startswith(encoded, place)), -1)
     others = np.setdiff1d(np.arange(len(parts)), some)
-    found[others] = [whole.find(_encode(parts[part])) for part in others]
+    found[others] = [whole.find(utf8(parts[part])) for part in others]
     return found
 
 
@@ -375,7 +373,3 @@ def _slots(buffer: bytes, bits: int) -> Iterator[tuple[int, IntArray]]:
         size = min(n_shingles - start, _BYTES_AT_ONCE)
         words = np.ndarray(size, dtype="<u8", buffer=buffer, offset=start, strides=(1,))
         yield start, ((words * _GOLDEN_RATIO) >> np.uint64(64 - bits)).astype(np.int64)
-
-
-def _encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")

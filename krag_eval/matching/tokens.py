@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from krag_eval._utils.arrays import BoolArray, IntArray, np
 from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import runs
+from krag_eval.documents.text import utf8
 from krag_eval.documents.tokenizers import (
     CharacterTokenizer,
     RougeScoreTokenizer,
@@ -281,7 +282,7 @@ def ascii_words(texts: Sequence[str]) -> tuple[Spans, IntArray]:
 
 def token_spans(tokens: Sequence[str]) -> Spans:
     """Return tokens of any kind as spans in UTF-8."""
-    encoded = [token.encode("utf-8", "surrogatepass") for token in tokens]
+    encoded = list(map(utf8, tokens))
     lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
     return Spans(b"".join([*encoded, b"        "]), np.cumsum(lengths) - lengths, lengths)
 

@@ -1,4 +1,4 @@
-"""The metrics: one per file, each a pure function over `Judgments`, and the tables that name them."""
+"""The metrics, each a pure function over `Judgments` in the file of its subject, and the tables that name them."""
 
 from __future__ import annotations
 
@@ -9,37 +9,10 @@ from functools import partial
 from typing import Any
 
 from krag_eval._utils.arrays import FloatArray
+from krag_eval.metrics import freshness, incomplete_labels, leaks, ranking, sessions, spans
 from krag_eval.metrics.alpha_ndcg import alpha_ndcg
-from krag_eval.metrics.average_precision import average_precision
-from krag_eval.metrics.err import err
-from krag_eval.metrics.f1 import f1, f_beta
-from krag_eval.metrics.freshness import freshness, undated
-from krag_eval.metrics.hit_rate import hit_rate, hit_rate_all
-from krag_eval.metrics.incomplete_labels import bpref, hit_rate_upper, infap, judged, mrr_upper, precision_upper
-from krag_eval.metrics.iprec import iprec
-from krag_eval.metrics.leaks import first_leak, leak, leak_share
 from krag_eval.metrics.ndcg import ndcg
-from krag_eval.metrics.precision import precision
-from krag_eval.metrics.r_precision import r_precision
-from krag_eval.metrics.rbp import rbp
-from krag_eval.metrics.recall import recall
-from krag_eval.metrics.reciprocal_rank import complete_rank, reciprocal_rank
 from krag_eval.metrics.redundancy import redundancy
-from krag_eval.metrics.sessions import (
-    session_complete,
-    session_filter_loss,
-    session_late_recovery,
-    session_length,
-    session_needless,
-    session_recall,
-    session_redundancy,
-    session_searches,
-    session_seconds,
-    session_seen_not_cited,
-    session_tokens,
-)
-from krag_eval.metrics.sets import num_rel, num_rel_ret, num_ret, set_f, set_map, set_precision, set_recall
-from krag_eval.metrics.spans import span_f1, span_iou, span_precision, span_recall
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +59,18 @@ class Metric:
 
 
 _binary = partial(Metric, is_binary=True)
+_of_sessions = partial(Metric, reads_sessions=True)
+_fewer_is_better = partial(_of_sessions, lower_is_better=True)
 _WITH_PRECISION = {"denominator": "precision_denominator"}
 
 METRICS: dict[str, Metric] = {
-    "hit_rate": _binary(hit_rate),
-    "hit_rate_all": _binary(hit_rate_all),
-    "mrr": _binary(reciprocal_rank),
-    "recall": _binary(recall, has_micro=True),
-    "precision": _binary(precision, _WITH_PRECISION, has_micro=True),
-    "f1": _binary(f1, _WITH_PRECISION, has_micro=True),
-    "map": _binary(average_precision),
+    "hit_rate": _binary(ranking.hit_rate),
+    "hit_rate_all": _binary(ranking.hit_rate_all),
+    "mrr": _binary(ranking.reciprocal_rank),
+    "recall": _binary(ranking.recall, has_micro=True),
+    "precision": _binary(ranking.precision, _WITH_PRECISION, has_micro=True),
+    "f1": _binary(ranking.f1, _WITH_PRECISION, has_micro=True),
+    "map": _binary(ranking.average_precision),
     "ndcg": Metric(ndcg, {"gain": "gain"}, has_ideal=True),
 }
 
@@ -118,55 +93,55 @@ read_level = _ABOVE_0
 
 # Computed where they are asked for by name.
 FURTHER_METRICS: dict[str, Metric] = {
-    "success": _binary(hit_rate),
-    "complete_rank": _binary(complete_rank),
-    "r_precision": _binary(r_precision, has_cut_off=False),
-    "rbp": _binary(rbp, parameters={"p": _SHARE}),
-    "f": _binary(f_beta, _WITH_PRECISION, parameters={"beta": _ABOVE_0}),
-    "err": Metric(err, parameters={"max_grade": _ABOVE_0}),
-    "iprec": _binary(iprec, parameters={"recall": _SHARE}, has_cut_off=False, at="recall"),
-    "set_precision": _binary(set_precision, has_cut_off=False),
-    "set_recall": _binary(set_recall, has_cut_off=False),
-    "set_f": _binary(set_f, parameters={"beta": _ABOVE_0}, has_cut_off=False, at="beta"),
-    "set_map": _binary(set_map, has_cut_off=False),
-    "num_ret": Metric(num_ret, has_cut_off=False, has_limits=False),
-    "num_rel": _binary(num_rel, has_cut_off=False, has_limits=False),
-    "num_rel_ret": _binary(num_rel_ret, has_cut_off=False, has_limits=False),
+    "success": _binary(ranking.hit_rate),
+    "complete_rank": _binary(ranking.complete_rank),
+    "r_precision": _binary(ranking.r_precision, has_cut_off=False),
+    "rbp": _binary(ranking.rbp, parameters={"p": _SHARE}),
+    "f": _binary(ranking.f_beta, _WITH_PRECISION, parameters={"beta": _ABOVE_0}),
+    "err": Metric(ranking.err, parameters={"max_grade": _ABOVE_0}),
+    "iprec": _binary(ranking.iprec, parameters={"recall": _SHARE}, has_cut_off=False, at="recall"),
+    "set_precision": _binary(ranking.set_precision, has_cut_off=False),
+    "set_recall": _binary(ranking.set_recall, has_cut_off=False),
+    "set_f": _binary(ranking.set_f, parameters={"beta": _ABOVE_0}, has_cut_off=False, at="beta"),
+    "set_map": _binary(ranking.set_map, has_cut_off=False),
+    "num_ret": Metric(ranking.num_ret, has_cut_off=False, has_limits=False),
+    "num_rel": _binary(ranking.num_rel, has_cut_off=False, has_limits=False),
+    "num_rel_ret": _binary(ranking.num_rel_ret, has_cut_off=False, has_limits=False),
     "alpha_ndcg": Metric(alpha_ndcg, parameters={"alpha": _SHARE}, has_ideal=True),
     "redundancy": Metric(redundancy, parameters={"overlap": _SHARE}, reads_documents=True, lower_is_better=True),
     "freshness": Metric(
-        freshness,
+        freshness.freshness,
         parameters={"half_life": _DAYS, "now": str, "date_key": str},
         reads_documents=True,
         companion="undated",  # freshness leaves out documents without a date, and `undated` counts them
     ),
-    "undated": Metric(undated, parameters={"now": str, "date_key": str}, reads_documents=True, lower_is_better=True),
-    "leak": Metric(leak, reads_leaks=True, lower_is_better=True),
-    "leak_share": Metric(leak_share, reads_leaks=True, lower_is_better=True),
-    "first_leak": Metric(first_leak, has_cut_off=False, has_limits=False, reads_leaks=True, lower_is_better=True),
-    "span_recall": Metric(span_recall, reads_documents=True),
-    "span_precision": Metric(span_precision, reads_documents=True),
-    "span_iou": Metric(span_iou, reads_documents=True),
-    "span_f1": Metric(span_f1, reads_documents=True),
-    "judged": Metric(judged, reads_matches=True),
-    "bpref": _binary(bpref, has_cut_off=False, reads_matches=True),
-    "infap": _binary(infap, has_cut_off=False, reads_matches=True),
-    "precision_upper": _binary(precision_upper, _WITH_PRECISION, reads_matches=True),
-    "hit_rate_upper": _binary(hit_rate_upper, reads_matches=True),
-    "mrr_upper": _binary(mrr_upper, reads_matches=True),
-    "session_recall": Metric(session_recall, parameters={"searches": _COUNT}, reads_sessions=True),
-    "evidence_complete": Metric(session_complete, reads_sessions=True),
-    "searches_to_evidence": Metric(session_searches, reads_sessions=True, lower_is_better=True, has_limits=False),
-    "tokens_to_evidence": Metric(session_tokens, reads_sessions=True, lower_is_better=True, has_limits=False),
-    "seconds_to_evidence": Metric(session_seconds, reads_sessions=True, lower_is_better=True, has_limits=False),
-    "redundant_searches": Metric(session_redundancy, reads_sessions=True, lower_is_better=True),
-    "needless_searches": Metric(session_needless, reads_sessions=True, lower_is_better=True),
-    "late_recovery": Metric(session_late_recovery, reads_sessions=True),
-    "seen_not_cited": Metric(session_seen_not_cited, reads_sessions=True, lower_is_better=True),
-    "filter_loss": Metric(session_filter_loss, parameters={"stage": str}, reads_sessions=True, lower_is_better=True),
-    "n_searches": Metric(
-        session_length, has_cut_off=False, has_limits=False, reads_sessions=True, lower_is_better=True
+    "undated": Metric(
+        freshness.undated, parameters={"now": str, "date_key": str}, reads_documents=True, lower_is_better=True
     ),
+    "leak": Metric(leaks.leak, reads_leaks=True, lower_is_better=True),
+    "leak_share": Metric(leaks.leak_share, reads_leaks=True, lower_is_better=True),
+    "first_leak": Metric(leaks.first_leak, has_cut_off=False, has_limits=False, reads_leaks=True, lower_is_better=True),
+    "span_recall": Metric(spans.span_recall, reads_documents=True),
+    "span_precision": Metric(spans.span_precision, reads_documents=True),
+    "span_iou": Metric(spans.span_iou, reads_documents=True),
+    "span_f1": Metric(spans.span_f1, reads_documents=True),
+    "judged": Metric(incomplete_labels.judged, reads_matches=True),
+    "bpref": _binary(incomplete_labels.bpref, has_cut_off=False, reads_matches=True),
+    "infap": _binary(incomplete_labels.infap, has_cut_off=False, reads_matches=True),
+    "precision_upper": _binary(incomplete_labels.precision_upper, _WITH_PRECISION, reads_matches=True),
+    "hit_rate_upper": _binary(incomplete_labels.hit_rate_upper, reads_matches=True),
+    "mrr_upper": _binary(incomplete_labels.mrr_upper, reads_matches=True),
+    "session_recall": _of_sessions(sessions.session_recall, parameters={"searches": _COUNT}),
+    "evidence_complete": _of_sessions(sessions.session_complete),
+    "searches_to_evidence": _fewer_is_better(sessions.session_searches, has_limits=False),
+    "tokens_to_evidence": _fewer_is_better(sessions.session_tokens, has_limits=False),
+    "seconds_to_evidence": _fewer_is_better(sessions.session_seconds, has_limits=False),
+    "redundant_searches": _fewer_is_better(sessions.session_redundancy),
+    "needless_searches": _fewer_is_better(sessions.session_needless),
+    "late_recovery": _of_sessions(sessions.session_late_recovery),
+    "seen_not_cited": _fewer_is_better(sessions.session_seen_not_cited),
+    "filter_loss": _fewer_is_better(sessions.session_filter_loss, parameters={"stage": str}),
+    "n_searches": _fewer_is_better(sessions.session_length, has_cut_off=False, has_limits=False),
 }
 LEAK_METRICS = ("leak", "leak_share", "first_leak")
 """What is computed beside the metrics by default, where a question forbids something."""

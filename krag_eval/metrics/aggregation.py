@@ -13,7 +13,7 @@ from krag_eval._utils.serialization import State, read_integer, read_record
 from krag_eval.metrics import METRICS
 from krag_eval.metrics.cut_offs import GivenCutOff
 from krag_eval.metrics.judgments import CutOff, Judgments
-from krag_eval.metrics.precision import precision_counts
+from krag_eval.metrics.ranking import precision_counts
 from krag_eval.statistics.distributions import CountDistribution, ValueDistribution
 
 

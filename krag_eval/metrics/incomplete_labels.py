@@ -19,8 +19,7 @@ from krag_eval.metrics.judgments import (
     judged_positions,
     merge_equal,
 )
-from krag_eval.metrics.precision import precision
-from krag_eval.metrics.reciprocal_rank import reciprocal_rank
+from krag_eval.metrics.ranking import precision, reciprocal_rank
 
 # What trec_eval adds so that nothing is divided by 0.
 _EPSILON = 0.00001
@@ -161,8 +160,7 @@ def hit_rate_upper(judged: Judgments, k: CutOff = None, *, batch: Batch, matches
 
     Source: as `precision_upper`.
     """
-    first = _all_relevant(judged, batch, matches).first_relevant_within(k)
-    return np.where(judged.is_defined, (first > 0).astype(np.float64), np.nan)
+    return judged.where_defined(_all_relevant(judged, batch, matches).first_relevant_within(k) > 0)
 
 
 def mrr_upper(judged: Judgments, k: CutOff = None, *, batch: Batch, matches: Matches) -> FloatArray:
@@ -241,4 +239,4 @@ def _above(judged: Judgments, batch: Batch, positions: IntArray) -> IntArray:
 
 def _mean_over_gold(judged: Judgments, values: FloatArray) -> FloatArray:
     total = np.bincount(judged.credited_query, weights=values, minlength=len(judged))
-    return np.asarray(total / np.where(judged.is_defined, judged.n_gold, np.nan))
+    return judged.per_gold(total)

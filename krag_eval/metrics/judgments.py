@@ -93,6 +93,18 @@ class Judgments:
         """Whether a query has gold documents; without any, its metrics are undefined."""
         return self.n_gold > 0
 
+    def where_defined(self, values: BoolArray | IntArray | FloatArray) -> FloatArray:
+        """Return a value per query as it is, NaN where the query has no gold document."""
+        return np.where(self.is_defined, values, np.nan)
+
+    def per_gold(self, values: IntArray | FloatArray) -> FloatArray:
+        """Return a value per query divided by the number of its gold documents, NaN where it has none."""
+        return np.asarray(values / np.where(self.is_defined, self.n_gold, np.nan))
+
+    def share(self, part: float | IntArray | FloatArray, whole: IntArray | FloatArray) -> FloatArray:
+        """Return the quotient of each query, 0 where there is no whole, NaN where the query has no gold document."""
+        return self.where_defined(np.divide(part, whole, out=np.zeros(len(self)), where=whole > 0))
+
     def retrieved_within(self, k: CutOff) -> IntArray:
         """Return documents retrieved in the first `k` ranks; shape (n_queries,)."""
         return self.n_retrieved if k is None else np.minimum(self.n_retrieved, k)

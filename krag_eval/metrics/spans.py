@@ -33,7 +33,7 @@ def span_recall(judged: Judgments, k: CutOff = None, *, batch: Batch) -> FloatAr
     order = np.lexsort((needs.found, needs.query))  # sums of floats depend on it
     total = np.bincount(needs.query, needs.length, minlength=len(judged))
     found = np.bincount(needs.query[order], needs.found[order], minlength=len(judged))
-    return _quotient(judged, found, total)
+    return judged.share(found, total)
 
 
 def span_precision(judged: Judgments, k: CutOff = None, *, batch: Batch) -> FloatArray:
@@ -52,7 +52,7 @@ def span_precision(judged: Judgments, k: CutOff = None, *, batch: Batch) -> Floa
     """
     union = _union(batch, k)
     hits, _ = _n_common(batch, union, _gold(judged, batch))
-    return _quotient(judged, hits, union.size + _without_place(batch, k))
+    return judged.share(hits, union.size + _without_place(batch, k))
 
 
 def span_iou(judged: Judgments, k: CutOff = None, *, batch: Batch) -> FloatArray:
@@ -72,7 +72,7 @@ def span_iou(judged: Judgments, k: CutOff = None, *, batch: Batch) -> FloatArray
     """
     union = _union(batch, k)
     hits, n_best = _n_common(batch, union, _Needs.of(judged, batch, union).best)
-    return _quotient(judged, hits, union.size + n_best - hits + _without_place(batch, k))
+    return judged.share(hits, union.size + n_best - hits + _without_place(batch, k))
 
 
 def span_f1(judged: Judgments, k: CutOff = None, *, batch: Batch) -> FloatArray:
@@ -86,7 +86,7 @@ def span_f1(judged: Judgments, k: CutOff = None, *, batch: Batch) -> FloatArray:
     Source: the contract of krag_eval; the harmonic mean of van Rijsbergen (1979), "Information Retrieval", chapter 7.
     """
     recall, precision = span_recall(judged, k, batch=batch), span_precision(judged, k, batch=batch)
-    return _quotient(judged, 2 * recall * precision, recall + precision)
+    return judged.share(2 * recall * precision, recall + precision)
 
 
 def found_shares(judged: Judgments, batch: Batch, k: CutOff = None) -> FloatArray:
@@ -295,8 +295,3 @@ def _without_place(batch: Batch, k: CutOff) -> IntArray:
     lengths = np.fromiter(map(len, (*batch.unique_texts, "")), np.int64)  # no text: code -1
     pairs = np.unique(np.stack([query, batch.texts.predicted[position]]), axis=1)
     return np.bincount(pairs[0], lengths[pairs[1]], minlength=len(batch)).astype(np.int64)
-
-
-def _quotient(judged: Judgments, part: IntArray | FloatArray, whole: IntArray | FloatArray) -> FloatArray:
-    value = np.divide(part, whole, out=np.zeros(len(judged)), where=whole > 0)
-    return np.where(judged.is_defined, value, np.nan)

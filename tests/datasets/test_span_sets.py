@@ -1,4 +1,4 @@
-"""Sets whose gold is spans: files, SQuAD, chunking_evaluation, and reanchoring both ways."""
+"""Sets whose gold is spans: files, SQuAD and chunking_evaluation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from krag_eval import EvalSet, InvalidInputError, Need, Question, Span, evaluate, read_evalset, reanchor, write_evalset
+from krag_eval import EvalSet, Need, Question, Span, evaluate, read_evalset, write_evalset
 from tests.support.chunking_evaluation_by_hand import chunking_evaluation
 
 GUIDE = "Intro.  We ship on\nweekdays. Returns are free. The end."
@@ -45,46 +45,6 @@ def squad(path: Path, answers: list[dict[str, Any]], context: str = GUIDE) -> Pa
     paragraph = {"id": "p1", "context": context, "qas": [{"id": "q", "question": "When?", "answers": answers}]}
     path.write_text(json.dumps({"data": [{"title": "t", "paragraphs": [paragraph]}]}), encoding="utf-8")
     return path
-
-
-def test_answers_of_squad_are_alternatives_of_one_need(tmp_path: Path) -> None:
-    answers = [{"text": "weekdays", "answer_start": 19}] * 2 + [{"text": "on\nweekdays", "answer_start": 16}]
-    [question] = read_evalset(squad(tmp_path / "s.json", answers), format="squad_spans")
-    [need] = question.gold
-    assert [(d.metadata["doc_id"], d.metadata["start"], d.text) for d in need.any_of] == [
-        ("p1", 19, "weekdays"),
-        ("p1", 16, "on\nweekdays"),
-    ]
-    [plain] = read_evalset(tmp_path / "s.json")
-    assert plain.gold[0].id == "p1"
-
-
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [
-        ({"text": "weekdays", "answer_start": 18}, "which has '\\nweekday' there"),
-        ({"text": "weekdays"}, "has no `answer_start`"),
-        ({"text": "weekdays", "answer_start": -1}, "is not at `answer_start` -1"),
-        ({"text": "Intro.", "answer_start": -1}, "is not at `answer_start` -1"),
-        ({"text": "end.", "answer_start": -4}, "is not at `answer_start` -4"),
-        ({"text": "", "answer_start": 0}, "is not at `answer_start` 0"),
-        ({"text": "ntro.", "answer_start": True}, "has no `answer_start`"),
-    ],
-)
-def test_an_answer_that_is_not_where_it_says_is_refused(answer: dict[str, Any], said: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError) as caught:
-        read_evalset(squad(tmp_path / "s.json", [answer]), format="squad_spans")
-    assert said in str(caught.value)
-    assert "qas[0]" in str(caught.value)
-
-
-def test_an_excerpt_with_another_length_is_refused_with_its_line(tmp_path: Path) -> None:
-    rows = (
-        'question,references,corpus_id\nWhen?,"[{""content"": ""abc"", ""start_index"": 0, ""end_index"": 4}]",guide\n'
-    )
-    (tmp_path / "q.csv").write_text(rows)
-    with pytest.raises(InvalidInputError, match=r"q\.csv:2.*'abc' has 3 characters"):
-        read_evalset(tmp_path / "q.csv")
 
 
 @pytest.fixture
@@ -137,41 +97,3 @@ def test_recall_equals_that_of_chunking_evaluation(
             assert values.values["span_recall"] == pytest.approx(theirs["recall"], abs=1e-12)
         assert (values.values["span_precision"] or 0) >= theirs["precision"] - 1e-12
     assert n_overlapping < 20
-
-
-def test_passages_become_the_spans_where_they_are() -> None:
-    given = one({"id": "c7", "text": "We ship on weekdays.", "metadata": {"doc_id": "guide"}}, {"text": "not there"})
-    report = reanchor(given, [{"id": "guide", "text": GUIDE}, {"id": "b", "text": "We ship on weekdays."}], to="spans")
-    assert (report.counts["moved"], report.counts["lost"]) == (1, 1)
-    assert report.anchors[0].span == Span("guide", 8, 28, "We ship on\nweekdays.")
-    [question] = report.evalset
-    assert question.to_dict()["gold"] == [SHIPPING, {"text": "not there"}]
-
-
-def test_spans_become_the_chunks_that_hold_them_by_their_offsets() -> None:
-    report = reanchor(
-        one({"doc_id": "guide", "start": 8, "end": 28}, {"doc_id": "guide", "start": 46, "end": 49}), CHUNKS
-    )
-    assert [(anchor.status, anchor.new_ids) for anchor in report.anchors] == [
-        ("split", ("n0", "n1")),
-        ("merged", ("n2",)),
-    ]
-    assert report.anchors[1].alternatives == ("n3",)
-    back = reanchor(report.evalset, [{"id": "guide", "text": GUIDE}], to="spans")
-    assert back.ok
-    assert set(places(back.evalset)[0]) == {("guide", 8, 28), ("guide", 46, 49)}
-
-
-def test_a_span_outside_of_all_chunks_is_lost() -> None:
-    report = reanchor(
-        one({"doc_id": "guide", "start": 800, "end": 820}, {"doc_id": "other", "start": 0, "end": 9}), CHUNKS
-    )
-    assert [anchor.status for anchor in report.anchors] == ["lost", "lost"]
-    assert places(report.evalset) == [[("guide", 800, 820), ("other", 0, 9)]]
-
-
-def test_reanchoring_names_the_question_of_a_wrong_span() -> None:
-    gold = {"doc_id": "guide", "start": 0, "end": 5}
-    rows = [{"id": "q0", "gold": [gold]}, {"id": "q1", "gold": [gold, gold | {"start": 7}]}]
-    with pytest.raises(InvalidInputError, match=r"^`actual\[1\]\[1\]` \(query 1, rank 2\): its span \(7, 5\) is empty"):
-        reanchor(rows, [{"id": "guide", "text": "Refunds take three days."}])

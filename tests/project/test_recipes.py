@@ -65,7 +65,7 @@ class Recipe(NamedTuple):
 METRIC = '''
 """Shine: a metric."""
 
-from krag_eval.metrics.recall import recall
+from krag_eval.metrics.ranking import recall
 
 
 def shine(judged, k=None):
@@ -144,7 +144,7 @@ def metric(line: str, pages: tuple[str, ...], *, named: str) -> Recipe:
         ),
         OF_METRIC.format(named=named, in_help=not named),
         (
-            f"{FRONT}test_each_metric_of_the_table_lives_in_a_file_named_after_its_function",
+            f"{FRONT}test_each_metric_of_the_table_lives_in_the_file_of_its_subject",
             f"{FRONT}test_the_docstring_of_a_metric_says_range_edge_cases_and_source",
             f"{FRONT}test_a_page_names_all_that_its_table_has",
             f"{SITE}test_the_reference_has_every_metric_once",
@@ -158,7 +158,8 @@ FORMAT = '''
 
 from pathlib import Path
 
-from krag_eval.datasets.question import Question
+from krag_eval import Question
+from krag_eval.toolkit import write_atomically
 
 
 def kinds_in(source):
@@ -172,8 +173,6 @@ def questions(source):
 
 
 def write_questions(evalset, writing):
-    from krag_eval._utils.files.io import write_atomically
-
     lines = [f"{q.question}\\t{q.gold_chunk_ids[0]}\\n" for q in evalset]
     write_atomically(writing.path, ["#shine\\n", *lines])
 '''
@@ -320,9 +319,9 @@ def test_it_is_everywhere():
     "a file format": Recipe(
         "Add a file format",
         (
-            ("krag_eval/datasets/formats/shine.py", whole(FORMAT)),
+            ("adapters/krag_eval_formats/shine.py", whole(FORMAT)),
             (
-                "krag_eval/datasets/formats/registry.py",
+                "adapters/krag_eval_formats/files.py",
                 both(
                     instead("    ragas,\n    squad,\n", "    ragas,\n    shine,\n    squad,\n"),
                     after(
@@ -353,7 +352,9 @@ def test_it_is_everywhere(command: Runner):
     with pytest.raises(InvalidInputError, match="Known formats: .*shine"):
         read_evalset("set", format="unknown")
 """,
-        ("tests/datasets/test_formats_refusals.py::test_the_page_about_files_names_every_format_and_every_ending",),
+        (
+            "tests/adapters/formats/test_formats_refusals.py::test_the_page_about_files_names_every_format_and_every_ending",
+        ),
     ),
     "an answer metric": Recipe(
         "Add an answer metric",

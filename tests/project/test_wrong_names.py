@@ -167,6 +167,7 @@ def test_an_error_within_the_call_comes_through_as_it_is() -> None:
         (lambda: front.write_report("page.html", "report"), "`report` must be a Report, got 'page.html'."),
         (lambda: front.write_report(RESULT, "page.html"), "call `result.report(path)`"),
         (lambda: labels.write_queue("queue.jsonl", "report"), "`report` must be a DoctorReport, got 'queue.jsonl'."),
+        (lambda: labels.reanchor(QUESTIONS, "corpus.jsonl"), "Read a file with `read_corpus(path)`."),
         (lambda: front.evalset_to_rows(QUESTIONS), "`evalset` must be an EvalSet, got [{"),
         (lambda: front.read_policy({"gate": {}}), "`path` must be a string or a Path, got {'gate': {}}."),
         (lambda: front.build_report(RESULT), 'Write {"bm25": run1, "hybrid": run2}.'),

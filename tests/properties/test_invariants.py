@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krag_eval import EvaluationResult, evaluate
-from krag_eval.metrics.f1 import harmonic_mean
+from krag_eval.metrics.ranking import harmonic_mean
 from tests.support.marks import nothing_may_match
 from tests.support.reference import Relation, Value
 from tests.support.strategies import GRADES, Ranking, documents_for, permuted_gold, rankings

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from krag_eval._utils.arrays import FloatArray
 from krag_eval.metrics.judgments import Judgments
-from krag_eval.metrics.recall import recall
+from krag_eval.metrics.ranking import recall
 from tests.support.arrow_cases import as_batch, random_queries
 
 ACTUAL, PREDICTED = random_queries(1200, seed=2)

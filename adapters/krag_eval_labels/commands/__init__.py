@@ -1,1 +1,1 @@
-"""The commands about labels: `krag-eval doctor` and `krag-eval estimate`."""
+"""The commands about labels: `krag-eval doctor`, `estimate`, `label`, `reanchor` and `start`."""

@@ -35,18 +35,13 @@ def agreements(votes: Mapping[tuple[str, str], Votes]) -> list[str]:
     Args:
         votes: By question and document.
     """
-    lines = []
-    for pair in itertools.combinations(sorted({name for one in votes.values() for name in one}), 2):
-        one, two = (
-            [
-                {"query_id": query, "document": {"id": document}, "label": said[name]}
-                for (query, document), said in votes.items()
-                if name in said
-            ]
-            for name in pair
-        )
+    lines, labels = [], dict[str, dict[str, dict[str, float]]]()
+    for (query, document), said in votes.items():
+        for name, grade in said.items():
+            labels.setdefault(name, {}).setdefault(query, {})[document] = grade
+    for pair in itertools.combinations(sorted(labels), 2):
         try:
-            agreement = label_agreement(one, two)
+            agreement = label_agreement(labels[pair[0]], labels[pair[1]])
         except InvalidInputError:  # no document has labels of both
             continue
         lines.append(agreement.between(" and ".join(one_line(name) or "one without a name" for name in pair)))

@@ -27,6 +27,7 @@ from krag_eval.toolkit import (
 )
 from krag_eval_labels.estimation import Agreement, label_agreement, read_labels
 from krag_eval_labels.files import LabelKey, as_label, label_key
+from krag_eval_labels.labelling.people import majority
 from krag_eval_labels.start.design import TrafficMean
 from krag_eval_labels.start.folder import Folder, plan_lines
 from krag_eval_labels.start.pooling import Pool
@@ -444,16 +445,12 @@ class _Labelled:
     def _agreement(self) -> Agreement | None:
         if not self.judge:
             return None
-        both = [
-            [
-                {"query_id": query, "document": {key[0]: key[1]}, "label": grade, "probability": 1}
-                for query, of_query in grades.items()
-                for key, grade in of_query.items()
-            ]
+        people, judge = (
+            {query: {":".join(key): grade for key, grade in of_query.items()} for query, of_query in grades.items()}
             for grades in (self.grades, self.judge)
-        ]
+        )
         try:
-            return label_agreement(*both)
+            return label_agreement(people, judge)
         except InvalidInputError:
             return None
 
@@ -491,12 +488,11 @@ def _people(folder: Folder, labels: object, notes: list[str]) -> dict[tuple[str,
             votes.setdefault(pair, []).append(label)
     n_open = 0
     for pair, grades in votes.items():
-        (grade, n), *_ = Counter(grades).most_common(1)
         found.pop(pair, None)
-        if 2 * n > len(grades):
-            found[pair] = grade
-        else:
+        if (grade := majority(grades)) is None:
             n_open += 1
+        else:
+            found[pair] = grade
     if n_open:
         notes.append(f"{number_of(n_open, 'document')} that people label differently: not used until most agree")
     return found

@@ -13,17 +13,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from krag_eval import Document, InvalidInputError, RunRow, inspect_file, normalize, read_run
+from krag_eval import Document, InvalidInputError, RunRow, normalize, read_run
 from krag_eval.toolkit import (
     CONTAINERS,
     Source,
-    TraceSession,
-    TraceSpan,
     default_redactor,
     dump_json,
     number_of,
-    spans_at,
 )
+from krag_eval_formats import TraceSession, TraceSpan, inspect_file
+from krag_eval_formats.otlp import spans_at
 
 _SPANS = ("resourceSpans", "resource_spans")
 _QUESTIONS = ("question", "query", "input", "user_input", "prompt")

@@ -12,7 +12,7 @@ import pytest
 from krag_eval import InvalidInputError, RunProgress
 from krag_eval._utils.arrays import FloatArray
 from krag_eval.metrics.judgments import Judgments
-from krag_eval.metrics.recall import recall
+from krag_eval.metrics.ranking import recall
 from krag_eval_scale import ColumnarScorer, score_logs
 from krag_eval_scale import logs as scoring
 from krag_eval_scale.files import RowGroup
