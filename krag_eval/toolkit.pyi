@@ -78,7 +78,6 @@ from ._utils.objects import OfOneProcess as OfOneProcess
 from ._utils.objects import Printed as Printed
 from ._utils.objects import ShortRepr as ShortRepr
 from ._utils.objects import cached_property as cached_property
-from ._utils.plugins import COMMANDS as COMMANDS
 from ._utils.plugins import LABELS as LABELS
 from ._utils.plugins import REPORTS as REPORTS
 from ._utils.plugins import load as load
@@ -102,7 +101,6 @@ from ._utils.suggestions import key_hint as key_hint
 from .analysis.comparison.compare import COMPARED_CUT_OFFS as COMPARED_CUT_OFFS
 from .analysis.comparison.compare import COMPARED_OF_SESSIONS as COMPARED_OF_SESSIONS
 from .analysis.comparison.compare import DECISIVE_METRICS as DECISIVE_METRICS
-from .analysis.comparison.compare import FIRST as FIRST
 from .analysis.comparison.result import Comparison as Comparison
 from .analysis.comparison.rows import ComparisonRow as ComparisonRow
 from .analysis.comparison.rows import Outcome as Outcome
@@ -227,13 +225,11 @@ from .evaluation.causes import ranks_of_causes as ranks_of_causes
 from .evaluation.charts import new_figure as new_figure
 from .evaluation.choices import CHOICES_OF as CHOICES_OF
 from .evaluation.detail import Detail as Detail
+from .evaluation.detail import GoldTable as GoldTable
 from .evaluation.diagnosis import Diagnosis as Diagnosis
-from .evaluation.explanation import GoldColumns as GoldColumns
 from .evaluation.explanation import SearchOutcome as SearchOutcome
-from .evaluation.explanation import gold_columns as gold_columns
 from .evaluation.explanation import search_outcomes as search_outcomes
 from .evaluation.explanation import show_document as show_document
-from .evaluation.groups import GroupedResults as GroupedResults
 from .evaluation.intervals import Clusters as Clusters
 from .evaluation.intervals import with_intervals as with_intervals
 from .evaluation.misses import QueryReview as QueryReview
@@ -286,7 +282,6 @@ from .matching.nearest import nearest_of as nearest_of
 from .matching.overlap import Sketches as Sketches
 from .matching.remedies import sample_of as sample_of
 from .matching.rouge import pairs_above as pairs_above
-from .matching.settings import USUAL_THRESHOLDS as USUAL_THRESHOLDS
 from .matching.settings import ScoringSettings as ScoringSettings
 from .matching.settings import Settings as Settings
 from .matching.settings import TextSettings as TextSettings
@@ -353,7 +348,6 @@ from .retrievers.asking import CallSettings as CallSettings
 from .retrievers.calling import wrong_parameters as wrong_parameters
 from .retrievers.recording import Recorder as Recorder
 from .retrievers.recording import RetrieverChangedError as RetrieverChangedError
-from .retrievers.responses import METADATA as METADATA
 from .retrievers.responses import NOT_ENDED as NOT_ENDED
 from .retrievers.responses import Copier as Copier
 from .retrievers.runner import OptionalRunOptions as OptionalRunOptions

@@ -31,6 +31,7 @@ MODULES = {
     "krag_eval._utils.signals": "krag_eval_cli.signals",
     "krag_eval.cli": "krag_eval_cli",
     "krag_eval.evaluation.answers": "krag_eval_answers",
+    "krag_eval.evaluation.groups": "krag_eval_scale.grouped_results",
     "krag_eval.datasets.reanchoring": "krag_eval_labels.reanchoring",
     **{f"krag_eval.datasets.{name}": f"krag_eval_labels.{name}" for name in _CHECKS.split()},
     "krag_eval.llm": "krag_eval_llm",
@@ -58,7 +59,6 @@ _NAMES = {
     "krag_eval.documents.tokenizers": "Tokenizer",
     "krag_eval.evaluation.diagnosis": "Diagnosis Miss",
     "krag_eval.evaluation.explanation": "Explanation",
-    "krag_eval.evaluation.groups": "GroupedResults",
     "krag_eval.evaluation.misses": "QueryReview ReviewedQuery",
     "krag_eval.evaluation.pipeline": "EvaluationStart",
     "krag_eval.evaluation.results": "QueryResult",
@@ -82,7 +82,7 @@ _NAMES = {
         " as_language_model generate_evalset judge_contexts run_bench"
     ),
     "krag_eval_monitor": "Watch",
-    "krag_eval_scale": "BadRow ColumnarScorer PartialState RepeatFinder score_logs",
+    "krag_eval_scale": "BadRow ColumnarScorer GroupedResults PartialState RepeatFinder score_logs",
 }
 NAMES = {name: (module, name) for module, names in _NAMES.items() for name in names.split()}
 """By the name that `krag_eval` had: the module, and the name there."""

@@ -26,7 +26,6 @@ from krag_eval.analysis.gate import GateReport
 from krag_eval.datasets.run import Latency
 from krag_eval.datasets.sessions import Stage
 from krag_eval.documents.tokenizers import StemmingTokenizer
-from krag_eval.evaluation.groups import GroupedResults
 from krag_eval.evaluation.pipeline import EvaluationStart
 from krag_eval.matching.settings import ScoringSettings
 from krag_eval.metrics.judgments import Judgments
@@ -168,14 +167,14 @@ def evaluator() -> front.OfflineRetrievalEvaluators:
     return front.OfflineRetrievalEvaluators(GOLD, FOUND)
 
 
-def grouped() -> GroupedResults[front.EvaluationResult]:
+def grouped() -> krag_eval_scale.GroupedResults:
     scorer = krag_eval_scale.ColumnarScorer(k=2, match_method="id", metrics="recall", by="day")
     rows = [
         {"query_id": day, "day": day, "actual": [{"id": "a"}], "predicted": [{"id": found}]}
         for day, found in [("monday", "a"), ("tuesday", "b")]
     ]
     result = scorer.finalize(scorer.partial_state(pa.RecordBatch.from_pylist(rows)))
-    assert result.groups is not None
+    assert isinstance(result.groups, krag_eval_scale.GroupedResults)
     return result.groups
 
 

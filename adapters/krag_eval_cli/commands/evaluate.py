@@ -71,8 +71,8 @@ def evaluate(
         traces (FILE): In place of runs, the sessions in traces exported as OTLP JSON; repeat it for several files. Only
             questions that have a trace are scored.
         repeated: Of several traces of one question, use the `first` or the `last`; `error` refuses them.
-        ties: Documents with equal scores keep their order (given); `bounds` also prints between which values each
-            metric lies if they are ordered otherwise.
+        ties (NAME): Documents with equal scores keep their order (given); `bounds` also prints between which values
+            each metric lies if they are ordered otherwise.
     """
     one_of("output_format", output_format, ("terminal", *_EXPORTS))
     if worst is not None:

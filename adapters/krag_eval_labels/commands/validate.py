@@ -31,10 +31,9 @@ def validate(
     near_duplicates: float = 0.85,
     ignore: str | None = None,
     show: Annotated[int, Declared(least=0)] = 10,
-    tokenizer: str = "words",
     json_out: Path | None = None,
     files: FileOptions,
-    **passed: Annotated[Any, find_problems, "doc_key id_key grade_key"],
+    **passed: Annotated[Any, find_problems, "tokenizer doc_key id_key grade_key"],
 ) -> None:
     """Find problems in a question set. Exit code 0: none, 1: errors or warnings, 2: it cannot be read.
 
@@ -49,7 +48,6 @@ def validate(
         evalset,
         None if corpus is None else files.corpus(corpus),
         near_duplicate_threshold=check_number("near_duplicates", near_duplicates, least=0, most=1),
-        tokenizer=tokenizer,
         ignore=parse_names(ignore) or (),
         **files.reading(evalset, "evalset") | forced | passed,
     )

@@ -327,7 +327,9 @@ def test_a_wrong_option_is_one_short_message(command: Runner) -> None:
 
 def test_the_version_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["krag-eval", "--version"])
-    main()
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
     assert capsys.readouterr() == (f"krag-eval {__version__}\n", "")
 
 

@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from krag_eval._utils.formatting import format_value, number_of, one_line
-from krag_eval._utils.objects import Printed
-from krag_eval._utils.serialization import data_frame, json_text
+from krag_eval import EvaluationResult
+from krag_eval.toolkit import Printed, data_frame, format_value, json_text, number_of, one_line
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class _AnyResult(Protocol):
-    @property
-    def n_queries(self) -> int: ...
-    @property
-    def intervals(self) -> Mapping[str, tuple[float, float] | None] | None: ...
-    def to_dict(self) -> dict[str, float | None]: ...
-
-
-Result = TypeVar("Result", bound=_AnyResult)
-
 _SHOWN = 30
 
 
-class GroupedResults(Printed, Mapping[Any, Result]):
+class GroupedResults(Printed, Mapping[Any, EvaluationResult]):
     """The result of each group of queries, in the order of their values; null comes last.
 
     `groups["gpt"]` is the result of one group, which is computed when it is asked for; so are its intervals. The keys
@@ -46,7 +35,7 @@ class GroupedResults(Printed, Mapping[Any, Result]):
         self,
         by: Sequence[str],
         labels: Sequence[tuple[Any, ...]],
-        make: Callable[[int, bool], Result],
+        make: Callable[[int, bool], EvaluationResult],
         *,
         is_single: bool,
     ) -> None:
@@ -54,9 +43,9 @@ class GroupedResults(Printed, Mapping[Any, Result]):
         self._make, self._is_single = make, is_single
         order = sorted(range(len(labels)), key=lambda number: [(one is None, one) for one in labels[number]])
         self._places = {labels[number][0] if is_single else labels[number]: number for number in order}
-        self._made: dict[Any, Result] = {}
+        self._made: dict[Any, EvaluationResult] = {}
 
-    def __getitem__(self, key: Any) -> Result:
+    def __getitem__(self, key: Any) -> EvaluationResult:
         """Return the result of a group.
 
         Raises:
@@ -122,12 +111,12 @@ class GroupedResults(Printed, Mapping[Any, Result]):
         lines += [f"... and {len(self) - _SHOWN:,} more: .to_pandas() has all"] * (len(self) > _SHOWN)
         return "\n".join(lines)
 
-    def _each(self, most: int | None = None) -> Iterator[tuple[Any, Result]]:
+    def _each(self, most: int | None = None) -> Iterator[tuple[Any, EvaluationResult]]:
         """Yield each group and its result, without keeping it: there may be very many."""
         for key in list(self._places)[:most]:
             yield key, self._made[key] if key in self._made else self._make(self._places[key], False)
 
-    def _record(self, key: Any, result: Result) -> dict[str, Any]:
+    def _record(self, key: Any, result: EvaluationResult) -> dict[str, Any]:
         labels = (key,) if self._is_single else key
         record = {**dict(zip(self.by, labels, strict=True)), "n_queries": result.n_queries, **result.to_dict()}
         for name, ends in (result.intervals or {}).items():
