@@ -180,9 +180,7 @@ class KragEvalWarning(UserWarning):
 
 
 @contextlib.contextmanager
-def needing(
-    needed_by: Part, package: str, extra: str | None, *, module: str | tuple[str, ...] | None = None
-) -> Iterator[None]:
+def needing(needed_by: Part, package: str, extra: str | None, *, module: str | tuple[str, ...] = "") -> Iterator[None]:
     """Turn the failed import of an optional package into an error that says how to install it.
 
     Args:
@@ -197,7 +195,7 @@ def needing(
     try:
         yield
     except ImportError as error:
-        if error.name not in (module if isinstance(module, tuple) else (module or package,)):
+        if error.name not in ((module or package,) if isinstance(module, str) else module):
             raise
         raise MissingDependencyError(needed_by, package, extra) from error
 
