@@ -18,7 +18,7 @@ from krag_eval_cli.help import Command, Group, printing_option
 BESIDE = "krag_eval.commands"  # the group of entry points
 # Each is the function of its name in the module of its name. Others come from packages beside the core.
 COMMANDS = (
-    *("evaluate", "run", "inspect", "convert", "compare", "plan", "report", "gate", "validate"),
+    *("evaluate", "run", "inspect", "convert", "compare", "plan", "report", "gate"),
     *("verify", "diagnose", "funnel", "fuse"),
 )
 # The first sentence of each command, so that the list of commands imports none of them.

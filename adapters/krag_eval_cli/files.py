@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +20,19 @@ from krag_eval.toolkit import (
     FIELDS_OF,
     ProgressHook,
     Source,
+    beside,
     cached_property,
-    check_format,
     detect,
     did_you_mean,
     has_column,
+    named_format,
     one_of,
     refuse,
     reporter,
-    standard_streams,
 )
 from krag_eval_cli import typed
 from krag_eval_cli.options import values_of
+from krag_eval_cli.streams import streams_as_files
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,9 +64,9 @@ class FileOptions:
             return questions
         if Source(path).container not in CELLS:
             return questions
-        from krag_eval.toolkit import split_cells
-
-        return split_cells(questions, path, lambda: (one for run in runs for one in self._peeked(run)))
+        others = partial(itertools.chain.from_iterable, map(self._peeked, runs))
+        split: EvalSet = beside("split_cells")(questions, path, others)
+        return split
 
     def _peeked(self, path: Path) -> Iterator[object]:
         """Yield a run or a corpus for its ids alone; what is wrong with it is said when it is read."""
@@ -145,7 +148,7 @@ class FileOptions:
     def _format_of(self, path: Path) -> str | None:
         if self.from_format is None or str(path) == DASH:
             return self.from_format
-        check_format(self.from_format)
+        named_format(self.from_format)
         try:
             detect(Source(path))
         except InvalidInputError:
@@ -216,12 +219,10 @@ def has_results(path: Path, files: FileOptions) -> bool:
     """
     if str(path) == DASH:
         return False
-    from krag_eval import inspect_file
-
-    found = inspect_file(path, **files.chosen(path))
+    found = beside("inspect")(path, **files.chosen(path))
     if found.kind == "log":
         raise InvalidInputError(f"{path}: {found.note[:1].lower()}{found.note[1:]}")
-    return found.kind == "both"
+    return bool(found.kind == "both")
 
 
 def _names(path: Path) -> list[str]:
@@ -312,7 +313,7 @@ def dashes(command: str, given: Mapping[str, Any]) -> Iterator[None]:
             listed = " and ".join(f"`{_shown(name)}`" for name in names)
             raise InvalidInputError(f"{listed} are both '-', {stream}. Give a file for all but one of them.")
     others = contextlib.redirect_stdout(sys.stderr) if set(written) - _PRINTED else contextlib.nullcontext()
-    with standard_streams(sys.stdout), others:
+    with streams_as_files(sys.stdout), others:
         yield
 
 

@@ -64,7 +64,8 @@ def values_of(name: str) -> list[str]:
     if isinstance(where, str):
         from krag_eval.toolkit import CHOICES_OF  # slow to import
 
-        found = list(CHOICES_OF[where])
+        given = CHOICES_OF[where]
+        found = list(given() if callable(given) else given)
         return [*found, "all"] if name == "metrics" else found
     return list(where)
 

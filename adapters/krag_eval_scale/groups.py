@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from krag_eval import EvaluationResult, InvalidInputError
-from krag_eval.toolkit import Argument, GroupedResults, IntArray, Outcomes, Summary, refuse, with_intervals
+from krag_eval.toolkit import Argument, IntArray, Outcomes, Summary, refuse, with_intervals
 from krag_eval_scale.batch import is_string
+from krag_eval_scale.grouped_results import GroupedResults
 
 # So many pairs wait until they are counted together with the others.
 _MOST_WAITING = 1 << 18
@@ -254,7 +255,7 @@ def _result_of(
 
 def results_by_group(
     counts: GroupCounts, signature: str, intervals: bool | float, *, is_single: bool
-) -> GroupedResults[EvaluationResult]:
+) -> GroupedResults:
     """Return the result of each group.
 
     Args:

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
-from krag_eval._utils.errors import refuse
+from krag_eval._utils.arrays import BoolArray, IntArray
 from krag_eval._utils.said import said
 from krag_eval.documents.columns import runs
 from krag_eval.documents.readers import IdKey, reader_of, split_pair
 from krag_eval.documents.text import forms_of, normalize
 from krag_eval.documents.tokenizers import TOKENIZERS, tokenize_all
-from krag_eval.evaluation.detail import Detail, Scored
-from krag_eval.matching import Batch
-from krag_eval.matching.id_batch import with_documents
-from krag_eval.matching.nearest import NEAR, Nearest, nearest_of, some_queries
-from krag_eval.metrics.cut_offs import TokenBudget, check_cut_offs
-from krag_eval.metrics.judgments import Judgments, repeated_positions
+from krag_eval.evaluation.detail import Detail, Scored, detail_of
+from krag_eval.matching.nearest import NEAR, Nearest, nearest_of
 
 if TYPE_CHECKING:
     from krag_eval.metrics.sessions import SessionJudgments
@@ -57,98 +52,63 @@ def ranks_of_causes(detail: Detail, causes: Sequence[str], doc_key: IdKey) -> tu
     and its rank, it is `crowded_out`. The second is the first rank of another chunk of its document, where nothing is
     like it: from that cut-off on, it is `wrong_chunk`, and `never_retrieved` before. 0 where there is none.
     """
-    batch, judged = with_documents(detail.batch), detail.judged
-    without = _ranks_without_repeats(batch, judged.gold_query, detail.gold_rank, detail.gold_rank > 1)
+    without = _ranks_without_repeats(detail, detail.gold_rank > 1)
     wanted = np.isin(np.array(causes, dtype=object), ["wrong_chunk", "never_retrieved"])
-    same = _same_document(batch, _alternatives(batch, judged), judged.gold_query, wanted, doc_key, None)
+    same = _same_document(detail, detail.gold.first.copy(), wanted, doc_key, None)
     return without, same
 
 
-def check_rank(k: object) -> int | None:
-    """Return the cut-off as a rank; None is all ranks.
-
-    Raises:
-        InvalidInputError: It is a token budget, or no cut-off.
-    """
-    cut_off = check_cut_offs(k)[0]
-    if isinstance(cut_off, TokenBudget):
-        refuse("k", "a number of ranks for a diagnosis", k, "Give one such as 10.")
-    return cut_off
-
-
 @dataclass(frozen=True, slots=True)
-class Decided:
-    """The causes of a batch, one entry per gold document in the order of the `gold_` columns of `Judgments`.
+class Fates:
+    """What became of each gold document, and why; one entry for each, as the `gold_` columns of `Judgments` have.
 
     Attributes:
         cause: `"found"` or a key of `CAUSES`.
-        rank: The best rank that matches it; 0 where none does.
-        near_rank: The rank of the most similar retrieved text; 0 where none is near.
-        similarity: Its similarity; NaN where none is near.
-        position: The position of the gold document in the column of all that were given; of a need, of its first.
-        stop: The position after its last alternative.
-        shown: The position of the alternative that shows the cause.
+        nearest: The retrieved text that shows the cause of one that was missed.
+        shown: The position of the gold document; of a need, of the alternative that was found or shows the cause.
         k: The cut-off.
     """
 
     cause: list[str]
-    rank: IntArray
-    near_rank: IntArray
-    similarity: FloatArray
-    position: IntArray
-    stop: IntArray
+    nearest: Nearest
     shown: IntArray
     k: int | None
 
 
 def decide(
-    result: Scored,
-    detail: Detail,
-    k: int | None,
-    doc_key: IdKey,
-    near: float,
-    queries: Sequence[int] | None = None,
-) -> Decided:
-    """Decide the cause of each gold document of a result.
+    result: Scored, k: int | None, doc_key: IdKey, near: float = NEAR, queries: Sequence[int] | None = None
+) -> Fates:
+    """Decide what became of each gold document of a result.
 
     Args:
         result: The result.
-        detail: What it kept.
         k: The cut-off.
         doc_key: The metadata key of document ids.
         near: The share of the threshold from which a similarity is near.
-        queries: Decide for these queries alone; the causes of all others mean nothing then.
+        queries: Those that are asked for: if they are few, the causes of all others mean nothing.
     """
-    judged, batch = detail.judged, with_documents(detail.batch)
+    detail = detail_of(result, "misses cannot be diagnosed")
+    judged, batch = detail.judged, detail.documents
     failed = np.zeros(len(judged), dtype=bool)
     failed[list(result.errors)] = True
     rank, query = detail.gold_rank, judged.gold_query
     is_found = (rank > 0) & (rank <= k) if k is not None else rank > 0
-    position, stop, shown = _alternatives(batch, judged)
-    needs = batch.actual.needs
-    wanted = ~is_found & (rank == 0)
-    unmatched = judged.missed_gold
-    looked_at = batch
-    if queries is not None:
-        wanted &= np.isin(query, queries)
-        looked_at = some_queries(batch, queries)
-        parts = [unmatched[slice(*batch.actual.offsets[q : q + 2])] for q in queries]
-        unmatched = np.concatenate([unmatched[:0], *parts])
-    nearest = detail.nearest if near == NEAR and queries is None else nearest_of(looked_at, unmatched, len(rank), near)
-    if needs is not None:
-        read = (
-            np.arange(len(needs))
-            if queries is None
-            else runs(batch.actual.offsets[queries], batch.actual.sizes[queries])
-        )
-        shown = np.where(nearest.rank > 0, np.append(read, 0)[nearest.gold], shown)
+    is_asked = np.ones(len(rank), dtype=bool)
+    if queries is not None and 2 * len(queries) < len(judged):
+        is_asked, nearest = np.isin(query, queries), detail.nearest_in(queries)
+    elif near == NEAR:
+        nearest = detail.nearest
+    else:
+        nearest = nearest_of(batch, judged.missed_gold, len(rank), near)
+    shown = detail.gold.first.copy()
+    if batch.actual.needs is not None:
+        shown = np.where(nearest.rank > 0, nearest.gold, shown)
+    wanted = is_asked & (rank == 0)
     hold = _held_by_places if batch.settings.uses_spans else _held_by_texts
-    held = hold(batch, (position, stop, shown), query, wanted, nearest)
+    nearest = replace(nearest, rank=nearest.rank.copy(), similarity=nearest.similarity.copy())
+    held = hold(detail, shown, wanted, nearest)
     within = k if detail.sessions is None else None  # a session shows the first k ranks of each search
-    is_below = ~is_found & (rank > 0)
-    if queries is not None:
-        is_below &= np.isin(query, queries)
-    without = _ranks_without_repeats(batch, query, rank, is_below if within is not None else np.zeros_like(is_below))
+    without = _ranks_without_repeats(detail, is_asked & ~is_found & (rank > 0) & (within is not None))
     by_cause: dict[str, BoolArray] = {
         FOUND: is_found,
         "retriever_error": failed[query],
@@ -157,52 +117,28 @@ def decide(
         "ranked_below_k": rank > 0,
         **{name: held == number for number, name in enumerate(HELD)},
         "near_miss": nearest.rank > 0,
-        "wrong_chunk": _same_document(
-            batch, (position, stop, shown), query, wanted & (nearest.rank == 0), doc_key, within
-        )
-        > 0,
+        "wrong_chunk": _same_document(detail, shown, wanted & (nearest.rank == 0), doc_key, within) > 0,
         "never_retrieved": np.ones(len(rank), dtype=bool),
     }
-    cause = np.select(list(by_cause.values()), list(range(len(by_cause))))
     names = list(by_cause)
-    causes = [names[c] for c in cause.tolist()]
+    causes = [names[c] for c in np.select(list(by_cause.values()), list(range(len(by_cause)))).tolist()]
     if detail.sessions is not None:
-        _refine_by_searches(causes, detail.sessions, _texts_of(batch, position, stop))
-    return Decided(causes, rank, nearest.rank, nearest.similarity, position, stop, shown, k)
+        _refine_by_searches(causes, detail, detail.sessions)
+    if batch.actual.needs is not None:
+        shown = np.where([cause == FOUND for cause in causes], detail.gold.matched.gold, shown)
+    return Fates(causes, nearest, shown, k)
 
 
-_Alternatives = tuple[IntArray, IntArray, IntArray]
-"""Where the alternatives of each gold document begin and end in their column, and which of them shows the cause."""
-
-
-def _alternatives(batch: Batch, judged: Judgments) -> _Alternatives:
-    """Return the alternatives of each gold document, of which the first shows the cause until another one does."""
-    first = _positions(judged)
-    needs = batch.actual.needs
-    return first, first + 1 if needs is None else np.searchsorted(needs, needs[first], side="right"), first.copy()
-
-
-def _positions(judged: Judgments) -> IntArray:
-    """Return for each gold document the first position at which it was given."""
-    numbers = judged.gold_number
-    given = np.flatnonzero(numbers >= 0)
-    first = np.zeros(len(judged.gold_query), dtype=np.int64)
-    first[numbers[given][::-1]] = given[::-1]
-    return first
-
-
-def _same_document(
-    batch: Batch, alternatives: _Alternatives, query: IntArray, wanted: BoolArray, doc_key: IdKey, k: int | None
-) -> IntArray:
+def _same_document(detail: Detail, shown: IntArray, wanted: BoolArray, doc_key: IdKey, k: int | None) -> IntArray:
     """Return the first rank of another chunk of the source of each wanted gold document, among the first `k` ranks.
 
     0 where there is none.
     """
+    batch, table, query = detail.documents, detail.gold, detail.judged.gold_query
     same = np.zeros(len(query), dtype=np.int64)
-    first, stop, shown = alternatives
     retrieved: dict[int, dict[str | None, int]] = {}
     for number in np.flatnonzero(wanted).tolist():
-        places = range(int(first[number]), int(stop[number]))
+        places = range(int(table.first[number]), int(table.stop[number]))
         doc_ids = {place: _document_id(batch.actual.documents[place], doc_key) for place in places}
         if not any(doc_ids.values()):
             continue
@@ -228,20 +164,18 @@ def _document_id(document: object, doc_key: IdKey) -> str | None:
     return None if reader is None else reader.read_id(inner, doc_key)
 
 
-def _held_by_texts(
-    batch: Batch, alternatives: _Alternatives, query: IntArray, wanted: BoolArray, nearest: Nearest
-) -> IntArray:
+def _held_by_texts(detail: Detail, shown: IntArray, wanted: BoolArray, nearest: Nearest) -> IntArray:
     """Return how a retrieved text holds each wanted gold text, as a place in `HELD`, -1 where none does.
 
     The rank of that text, and the share of the gold text that it holds, are written into `nearest`; which alternative
-    it holds, into `alternatives`.
+    it holds, into `shown`.
     """
+    batch, first, query = detail.documents, detail.gold.first, detail.judged.gold_query
     held = np.full(len(query), -1)
     if not any(batch.actual.texts):
         return held
-    first, stop, shown = alternatives
     sought = np.flatnonzero(wanted)
-    bounds = zip(first[sought].tolist(), stop[sought].tolist(), strict=True)
+    bounds = zip(first[sought].tolist(), detail.gold.stop[sought].tolist(), strict=True)
     golds = [batch.actual.texts[start:end] for start, end in bounds]
     rows = [batch.predicted.texts[slice(*batch.predicted.offsets[q : q + 2])] for q in query[sought].tolist()]
     read = list({text for row in (*golds, *rows) for text in row if text is not None})
@@ -262,17 +196,15 @@ def _held_by_texts(
     return held
 
 
-def _held_by_places(
-    batch: Batch, alternatives: _Alternatives, query: IntArray, wanted: BoolArray, nearest: Nearest
-) -> IntArray:
+def _held_by_places(detail: Detail, shown: IntArray, wanted: BoolArray, nearest: Nearest) -> IntArray:
     """Return how a chunk holds each wanted gold span, as `_held_by_texts` does of texts; the one with most decides."""
+    batch, table, query = detail.documents, detail.gold, detail.judged.gold_query
     held = np.full(len(query), -1)
-    first, stop, shown = alternatives
     for number in np.flatnonzero(wanted).tolist():
         ranks = slice(*batch.predicted.offsets[query[number] : query[number] + 2].tolist())
         document, start, end = (column[ranks] for column in batch.places.predicted)
         most = 0.0
-        for position in range(int(first[number]), int(stop[number])):
+        for position in range(int(table.first[number]), int(table.stop[number])):
             gold, begins, ends = (column.item(position) for column in batch.places.actual)
             common = np.where(document == gold, np.minimum(end, ends) - np.maximum(start, begins), 0)
             if not len(common) or gold < 0 or common.max() <= most * (ends - begins):
@@ -330,11 +262,12 @@ def _extended(borders: list[int], text: str, length: int, letter: str) -> int:
     return length + (text[length] == letter)
 
 
-def _ranks_without_repeats(batch: Batch, query: IntArray, rank: IntArray, wanted: BoolArray) -> IntArray:
+def _ranks_without_repeats(detail: Detail, wanted: BoolArray) -> IntArray:
     """Return the ranks that wanted gold documents would have without repeats and near duplicates above them.
 
     0 where one is not wanted, or repeats or resembles what is above it itself.
     """
+    batch, query, rank = detail.documents, detail.judged.gold_query, detail.gold_rank
     without = np.zeros(len(rank), dtype=np.int64)
     chosen = np.flatnonzero(wanted)
     if not len(chosen):
@@ -343,14 +276,13 @@ def _ranks_without_repeats(batch: Batch, query: IntArray, rank: IntArray, wanted
     np.maximum.at(depth, query[chosen], rank[chosen])
     every = runs(batch.predicted.offsets[:-1], depth)  # the ranks down to the lowest that matters
     offsets = np.append(0, np.cumsum(depth))
-    repeats = np.isin(every, repeated_positions(batch)).tolist()
     from krag_eval.matching.near_duplicates import near_pairs  # only misses need it
 
     near = near_pairs([batch.predicted.texts[place] for place in every.tolist()], offsets, batch.settings)
     # A rank counts if it neither repeats nor resembles one that counted above it.
     counted: set[int] = set()
-    for place, is_repeat in enumerate(repeats):
-        if not is_repeat and counted.isdisjoint(near.get(place, ())):
+    for place, position in enumerate(every.tolist()):
+        if position not in detail.repeats and counted.isdisjoint(near.get(place, ())):
             counted.add(place)
     is_counted = np.isin(np.arange(len(every)), list(counted))
     n_above = np.append(0, np.cumsum(is_counted))
@@ -364,33 +296,27 @@ def _ranks_without_repeats(batch: Batch, query: IntArray, rank: IntArray, wanted
 _ASKED = 0.5
 
 
-def _refine_by_searches(causes: list[str], sessions: SessionJudgments, texts: Sequence[Sequence[str]]) -> None:
+def _refine_by_searches(causes: list[str], detail: Detail, sessions: SessionJudgments) -> None:
     """Tell apart, in sessions, what was found and not cited, never searched for, and searched for in vain.
 
-    A search asks for a gold document if more than half of its words begin like a word of the document's text.
+    A search asks for a gold document if more than half of its words begin like a word of the document's text, or of an
+    alternative's.
 
     Args:
         causes: The cause of each gold document; those that are changed are written here.
+        detail: The gold documents.
         sessions: The sessions.
-        texts: For each gold document its text, or those of its alternatives.
     """
-    query = sessions.gold_session
+    query, table, texts = sessions.gold_session, detail.gold, detail.documents.actual.texts
     for number, cause in enumerate(causes):
         session = int(query[number])
         if cause == FOUND and sessions.cited is not None and sessions.has_cited[session] and not sessions.cited[number]:
             causes[number] = "not_cited"
         asked = [one for one in sessions.queries[slice(*sessions.offsets[session : session + 2].tolist())] if one]
-        if cause == "never_retrieved" and asked and texts[number]:
-            shares = (_share_asked(one, text) for one in asked for text in texts[number])
-            causes[number] = "searched_in_vain" if max(shares) > _ASKED else "never_searched_for"
-
-
-def _texts_of(batch: Batch, start: IntArray, stop: IntArray) -> list[list[str]]:
-    """Return the texts of each gold document and its alternatives."""
-    texts = batch.actual.texts
-    return [
-        [text for text in texts[first:end] if text] for first, end in zip(start.tolist(), stop.tolist(), strict=True)
-    ]
+        sought = [text for text in texts[int(table.first[number]) : int(table.stop[number])] if text]
+        if cause == "never_retrieved" and asked and sought:
+            most = max(_share_asked(one, text) for one in asked for text in sought)
+            causes[number] = "searched_in_vain" if most > _ASKED else "never_searched_for"
 
 
 def _share_asked(query: str, text: str) -> float:

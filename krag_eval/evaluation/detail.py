@@ -3,22 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from krag_eval._utils.arrays import FloatArray, IntArray
+from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.formatting import number_of
 from krag_eval._utils.objects import ComparedByFields, ShortRepr, cached_property
+from krag_eval.documents.columns import runs
 from krag_eval.matching import Batch, Matches
 from krag_eval.matching.id_batch import with_documents
-from krag_eval.matching.nearest import Nearest, nearest_of
+from krag_eval.matching.nearest import Nearest, nearest_of, some_queries
 from krag_eval.metrics.aggregation import NoAnswerState, Tally
-from krag_eval.metrics.judgments import Judgments
+from krag_eval.metrics.cut_offs import check_ranks
+from krag_eval.metrics.judgments import Judgments, repeats_of
 from krag_eval.metrics.leaks import Leaks
 from krag_eval.metrics.sessions import SessionJudgments
+
+
+class GoldTable(NamedTuple):
+    """What the gold documents of all queries are, and what matches them.
+
+    The first three have an entry for each gold document as it was given, the others one for each that counts, as the
+    `gold_` columns of `Judgments` have; -1 stands for nothing.
+
+    Attributes:
+        is_one: Whether it counts as one gold document: it has a grade, and is no repeat and no further alternative.
+        repeat_of: The place, in the list of its query, of an earlier gold document that is the same.
+        alternative_to: The place of the first alternative of its need.
+        first: The position at which it was first given; of a need, that of its first alternative.
+        stop: The position after its last alternative.
+        matched: What matches it at its best rank.
+    """
+
+    is_one: BoolArray
+    repeat_of: IntArray
+    alternative_to: IntArray
+    first: IntArray
+    stop: IntArray
+    matched: Nearest
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,15 +80,82 @@ class Detail(ShortRepr, ComparedByFields):
         """Return the search, from 1, and the rank in it of a rank in all that was retrieved; None for one ranking."""
         return (None, rank) if self.sessions is None or not rank else self.sessions.place(query, rank)
 
+    def names(self, query: int) -> tuple[str | None, str | None]:
+        """Return the id and the text of a query, where given."""
+        named, asked = (None if column is None else column[query] for column in (self.query_ids, self.queries))
+        return named, asked
+
     def covered_within(self, k: int | None) -> IntArray:
         """Return how many gold documents are within the first `k` ranks, of any search; shape (n_queries,)."""
         is_found = (self.gold_rank > 0) & ((self.gold_rank <= k) if k is not None else True)
         return np.bincount(self.judged.gold_query[is_found], minlength=len(self.judged))
 
     @cached_property
+    def documents(self) -> Batch:
+        """The input with documents, also where it was bare ids."""
+        return with_documents(self.batch)
+
+    @cached_property
     def nearest(self) -> Nearest:
         """The nearest retrieved text of each gold document that no rank matches."""
-        return nearest_of(with_documents(self.batch), self.judged.missed_gold, len(self.judged.gold_rank))
+        return nearest_of(self.documents, self.judged.missed_gold, len(self.judged.gold_rank))
+
+    def nearest_in(self, queries: Sequence[int]) -> Nearest:
+        """Return the same for the gold documents of these queries alone; it says nothing of the others."""
+        gold = runs(self.batch.actual.offsets[queries], self.batch.actual.sizes[queries])
+        near = nearest_of(some_queries(self.documents, queries), self.judged.missed_gold[gold], len(self.gold_rank))
+        return replace(near, gold=np.append(gold, 0)[near.gold])
+
+    def closest(self, near: Nearest) -> Nearest:
+        """Return what matches each gold document that counts, and of one that no rank matches what is near."""
+        is_missed, at = self.judged.gold_rank == 0, self.gold.matched
+        return Nearest(
+            rank=np.where(is_missed, near.rank, at.rank),
+            similarity=np.where(is_missed, near.similarity, at.similarity),
+            method=np.where(is_missed, np.where(near.rank > 0, near.method, -1), at.method),
+            gold=np.where(is_missed, near.gold, at.gold),
+        )
+
+    @cached_property
+    def repeats(self) -> dict[int, int]:
+        """The positions of retrieved documents that repeat an earlier one of their query, and which they repeat."""
+        return repeats_of(self.documents)
+
+    @cached_property
+    def gold(self) -> GoldTable:
+        """What the gold documents of all queries are, and what matches them."""
+        side, numbers = self.batch.actual, self.judged.gold_number
+        position, is_counted = np.arange(len(numbers)), numbers >= 0
+        given, first = np.flatnonzero(is_counted), np.zeros(len(self.judged.gold_rank), dtype=np.int64)
+        first[numbers[given][::-1]] = given[::-1]  # of several assignments to one place the last one stays
+        needs = side.need_of_each
+        head = np.searchsorted(needs, needs)
+        earliest = np.append(first, 0)[numbers]
+        repeats = is_counted & (earliest < head) & (head == position)
+        start = side.offsets[side.query_of(position)]
+        return GoldTable(
+            is_one=is_counted & ~repeats & (head == position),
+            repeat_of=np.where(repeats, earliest - start, -1),
+            alternative_to=np.where(head < position, head - start, -1),
+            first=first,
+            stop=np.searchsorted(needs, needs[first], side="right"),
+            matched=self._matched(first),
+        )
+
+    def _matched(self, first: IntArray) -> Nearest:
+        """Return what matches each gold document at its best relevant rank: of several matches the first."""
+        matches, judged, offsets = self.matches, self.judged, self.batch.predicted.offsets
+        is_relevant = np.zeros(int(offsets[-1]), dtype=bool)
+        is_relevant[offsets[judged.relevant_query] + judged.relevant_rank - 1] = True
+        number = judged.gold_number[matches.actual]
+        usable = np.flatnonzero(is_relevant[matches.predicted] & (number >= 0))
+        found, at = np.unique(number[usable], return_index=True)
+        n, at = len(judged.gold_rank), usable[at]
+        matched = Nearest(np.zeros(n, np.int64), np.full(n, np.nan), np.full(n, -1), first.copy())
+        matched.rank[found] = judged.gold_rank[found]
+        matched.similarity[found], matched.method[found] = matches.similarity[at], matches.method[at]
+        matched.gold[found] = matches.actual[at]
+        return matched
 
 
 class Scored(Protocol):
@@ -137,6 +229,15 @@ def largest_cut_off(result: Scored) -> int | None:
     """Return the largest cut-off; None (all ranks) if the result has that one, or only token budgets."""
     cut_offs = [key.removeprefix("@") for key in result.tally.counts]
     return None if "" in cut_offs else max((int(k) for k in cut_offs if k.isdecimal()), default=None)
+
+
+def cut_off_of(result: Scored, k: object, needed_by: str) -> int | None:
+    """Return the cut-off that is meant: the largest of the result if none is given.
+
+    Raises:
+        InvalidInputError: It is no rank.
+    """
+    return largest_cut_off(result) if k is None else check_ranks(k, needed_by)[-1]
 
 
 def describe_misses(n_missing: int, n_queries: int, k: int | None) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,13 +19,12 @@ from krag_eval._utils.said import said
 from krag_eval._utils.serialization import Tabular, data_frame, plain_fields
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import IdKey
-from krag_eval.evaluation.causes import CAUSES, FOUND, HELD, Decided, check_rank, decide
-from krag_eval.evaluation.detail import Detail, Scored, detail_of, largest_cut_off
+from krag_eval.evaluation.causes import CAUSES, FOUND, HELD, Fates, decide
+from krag_eval.evaluation.detail import Detail, Scored, cut_off_of, detail_of
 from krag_eval.matching import Batch
-from krag_eval.matching.id_batch import with_documents
-from krag_eval.matching.nearest import NEAR
+from krag_eval.matching.nearest import NEAR, Nearest
 from krag_eval.metrics.aggregation import key_of
-from krag_eval.metrics.judgments import Judgments, repeated_positions
+from krag_eval.metrics.judgments import Judgments
 from krag_eval.metrics.spans import found_shares
 from krag_eval.tables.model import (
     Column,
@@ -144,6 +143,7 @@ class Diagnosis(Printed, Tabular, ComparedByFields):
         ceilings: Recall as it is, and what it could be.
         doc_key: The metadata key of document ids.
         filter_loss: What share of the gold documents a filter lost, if the result has `filter_loss` at this cut-off.
+        nearest: The retrieved texts that show the causes, as columns for each gold document.
     """
 
     k: int | None
@@ -154,6 +154,7 @@ class Diagnosis(Printed, Tabular, ComparedByFields):
     ceilings: Ceilings
     doc_key: IdKey = "doc_id"
     filter_loss: float | None = None
+    nearest: Nearest | None = field(default=None, compare=False)
 
     @property
     def n_gold(self) -> int:
@@ -239,52 +240,49 @@ def diagnose(result: Scored, k: int | None = None, *, doc_key: IdKey = "doc_id",
     if not isinstance(getattr(result, "detail", result), Detail | None):
         refuse("result", "what `evaluate` returned", result)
     detail = detail_of(result, "misses cannot be diagnosed")
-    cut_off = largest_cut_off(result) if k is None else check_rank(k)
+    cut_off = cut_off_of(result, k, "a diagnosis")
     check_number("near", near, "Give a share such as 0.6.", above=0, most=1)
-    decided = decide(result, detail, cut_off, doc_key, near)
+    fates = decide(result, cut_off, doc_key, near)
     return Diagnosis(
         k=cut_off,
         signature=result.signature,
-        causes=tuple(decided.cause),
+        causes=tuple(fates.cause),
         gold_queries=detail.judged.gold_query,
-        misses=tuple(_missed(detail, decided, range(len(decided.cause)))),
+        misses=tuple(misses_of(detail, fates, range(len(fates.cause)))),
         ceilings=_ceilings(detail, cut_off),
         doc_key=doc_key,
         filter_loss=result.tally.by_key().get(key_of("filter_loss", cut_off)),
+        nearest=fates.nearest,
     )
 
 
-def misses_of(result: Scored, detail: Detail, queries: Sequence[int], k: int | None, doc_key: IdKey) -> Iterator[Miss]:
-    """Yield every gold document that some queries miss, with its cause; if they are few, the others are not read."""
-    are_few = 2 * len(queries) < result.n_queries
-    decided = decide(result, detail, k, doc_key, NEAR, queries if are_few else None)
-    return _missed(detail, decided, np.flatnonzero(np.isin(detail.judged.gold_query, queries)).tolist())
-
-
-def _missed(detail: Detail, decided: Decided, numbers: Iterable[int]) -> Iterator[Miss]:
-    """Yield those of these gold documents that were missed."""
-    batch = with_documents(detail.batch)
-    shares = found_shares(detail.judged, batch, decided.k).tolist() if batch.settings.uses_spans else None
+def misses_of(detail: Detail, fates: Fates, numbers: Iterable[int]) -> Iterator[Miss]:
+    """Yield those of these gold documents that were missed, each with its cause."""
+    batch, table = detail.documents, detail.gold
+    shares = found_shares(detail.judged, batch, fates.k).tolist() if batch.settings.uses_spans else None
     for number in numbers:
-        if decided.cause[number] == FOUND:
+        if fates.cause[number] == FOUND:
             continue
-        query = int(detail.judged.gold_query[number])
-        similarity = float(decided.similarity[number])
-        search, near_rank = detail.place(query, int(decided.near_rank[number]))
-        if detail.sessions is not None and decided.rank[number]:
+        query, rank, first = (
+            int(column[number]) for column in (detail.judged.gold_query, detail.gold_rank, table.first)
+        )
+        named, asked = detail.names(query)
+        similarity = float(fates.nearest.similarity[number])
+        search, near_rank = detail.place(query, int(fates.nearest.rank[number]))
+        if detail.sessions is not None and rank:
             search = int(detail.sessions.best_places[1][number]) + 1
         yield Miss(
             query_index=query,
-            query_id=detail.query_ids[query] if detail.query_ids is not None else None,
-            query=detail.queries[query] if detail.queries is not None else None,
-            gold_index=int(decided.position[number] - batch.actual.offsets[query]),
-            gold=as_document(batch.actual.documents[int(decided.shown[number])], id_key=batch.settings.id_key),
-            cause=decided.cause[number],
-            rank=int(decided.rank[number]) or None,
+            query_id=named,
+            query=asked,
+            gold_index=first - int(batch.actual.offsets[query]),
+            gold=as_document(batch.actual.documents[int(fates.shown[number])], id_key=batch.settings.id_key),
+            cause=fates.cause[number],
+            rank=rank or None,
             near_rank=near_rank or None,
             similarity=None if math.isnan(similarity) else similarity,
-            near=_document_at(batch, query, int(decided.near_rank[number])),
-            n_alternatives=int(decided.stop[number] - decided.position[number]),
+            near=_document_at(batch, query, int(fates.nearest.rank[number])),
+            n_alternatives=int(table.stop[number]) - first,
             share=None if shares is None else shares[number],
             search=search,
         )
@@ -298,7 +296,7 @@ def _document_at(batch: Batch, query: int, rank: int) -> Document | None:
 
 
 def _ceilings(detail: Detail, k: int | None) -> Ceilings:
-    judged, batch = detail.judged, with_documents(detail.batch)
+    judged = detail.judged
     covered = detail.covered_within(k)
     best = covered
     if k is not None and detail.sessions is not None:
@@ -311,7 +309,7 @@ def _ceilings(detail: Detail, k: int | None) -> Ceilings:
         with_perfect_reranking=_mean_share(best, judged.n_gold),
         without_repeats=None
         if detail.sessions is not None
-        else _mean_share(_covered_without_repeats(judged, batch, k), judged.n_gold),
+        else _mean_share(_covered_without_repeats(detail, k), judged.n_gold),
     )
 
 
@@ -326,12 +324,12 @@ def _most_covered_by(judged: Judgments, k: int) -> IntArray:
     return np.bincount(query[chosen], weights=size[chosen], minlength=len(judged)).astype(np.int64)
 
 
-def _covered_without_repeats(judged: Judgments, batch: Batch, k: int | None) -> IntArray:
+def _covered_without_repeats(detail: Detail, k: int | None) -> IntArray:
     """Return how many gold documents each query covers within k once duplicate ranks are removed."""
-    positions = repeated_positions(batch)
+    judged, positions = detail.judged, np.array(sorted(detail.repeats), dtype=np.int64)
     covered = np.flatnonzero(judged.gold_rank > 0)
     query, rank = judged.gold_query[covered], judged.gold_rank[covered]
-    start = batch.predicted.offsets[query]
+    start = detail.batch.predicted.offsets[query]
     before = np.searchsorted(positions, start + rank - 1) - np.searchsorted(positions, start)
     inside = query if k is None else query[rank - before <= k]
     return np.bincount(inside, minlength=len(judged))

@@ -5,27 +5,26 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
+from krag_eval._utils.arrays import IntArray
 from krag_eval._utils.formatting import clip, escape_controls, number_of, one_line
 from krag_eval._utils.objects import ShortRepr
 from krag_eval._utils.said import listed, said
 from krag_eval.documents.document import DOC_KEY, Document, as_document
 from krag_eval.documents.readers import shown_id
+from krag_eval.evaluation.detail import Detail
 from krag_eval.matching import Batch, Matches
-from krag_eval.matching.nearest import Nearest, nearest_of, some_queries
-from krag_eval.metrics.judgments import Judgments
+from krag_eval.matching.nearest import Nearest
 from krag_eval.metrics.ndcg import ideal_of
 from krag_eval.metrics.spans import SpanParts, shared_parts
 
 if TYPE_CHECKING:
     from krag_eval.metrics.cut_offs import GivenCutOff
-    from krag_eval.metrics.leaks import Leaks
     from krag_eval.metrics.sessions import SessionJudgments
 
 
@@ -256,42 +255,26 @@ class Explanation(ShortRepr):
         return f"rank {within}" if search is None else f"rank {within} of search {search}"
 
 
-def explain(
-    batch: Batch,
-    matches: Matches,
-    judged: Judgments,
-    index: int,
-    query: str | None,
-    k: int | None,
-    nearest: Nearest | None = None,
-    searches: Sequence[SearchOutcome] = (),
-    leaks: Leaks | None = None,
-) -> Explanation:
-    """Explain query `index` of a batch up to rank `k`.
-
-    `nearest` has the nearest texts of all, where they are known, `searches` those of the query's session, and `leaks`
-    the ranks that are forbidden.
-    """
-    settings = batch.settings
+def explain(detail: Detail, index: int, k: int | None, nearest: Nearest | None = None) -> Explanation:
+    """Explain query `index` up to rank `k`; `nearest` has the nearest texts of all, where they are known."""
+    batch, judged, settings = detail.batch, detail.judged, detail.batch.settings
     start, stop = batch.predicted.offsets[index : index + 2].tolist()
-    found = matches_of(batch, matches, index)
-    held, evidence = _parts_of(batch, judged, index, k)
-    gold = _gold_outcomes(batch, judged, index, found, nearest, held)
-    retrieved = [as_document(document, id_key=settings.id_key) for document in batch.predicted.documents[start:stop]]
-    repeat_of = _earlier_equal(retrieved, batch, index)
+    found = matches_of(batch, detail.matches, index)
+    held, evidence = shared_parts(judged, batch, index, k) if settings.uses_spans else ((), ())
+    gold = tuple(_gold_outcomes(detail, index, nearest, held))
     relevant = _ranks_of(index, judged.relevant_query, judged.relevant_rank)
     credited = _ranks_of(index, judged.credited_query, judged.credited_rank)
-    numbers = judged.gold_number[slice(*batch.actual.offsets[index : index + 2].tolist())].tolist()
-    ideal = ideal_of(judged, settings.gain)
+    ideal, first_gold = ideal_of(judged, settings.gain), int(batch.actual.offsets[index])
     assigned = {
-        rank: numbers.index(number) for rank, number in judged.assigned(index, ideal.gains, ideal.discounts, k).items()
+        rank: int(detail.gold.first[number]) - first_gold
+        for rank, number in judged.assigned(index, ideal.gains, ideal.discounts, k).items()
     }
-    forbidden = {} if leaks is None else leaks.reasons_of(index)
+    forbidden = {} if detail.leaks is None else detail.leaks.reasons_of(index)
     ranks = tuple(
         RankOutcome(
             rank=rank,
-            document=document,
-            repeat_of=repeat_of.get(rank),
+            document=as_document(document, id_key=settings.id_key),
+            repeat_of=detail.repeats[start + rank - 1] - start + 1 if start + rank - 1 in detail.repeats else None,
             is_relevant=rank in relevant,
             is_credited=rank in credited,
             matches=tuple(match for match in found if match.rank == rank),
@@ -300,71 +283,12 @@ def explain(
             evidence=evidence[rank - 1] if evidence else None,
             forbidden=forbidden.get(rank),
         )
-        for rank, document in enumerate(retrieved, 1)
+        for rank, document in enumerate(batch.predicted.documents[start:stop], 1)
     )
-    return Explanation(index, query, gold, ranks, batch.predicted.errors.get(index), k, tuple(searches))
-
-
-class GoldColumns(NamedTuple):
-    """What explanations say of the gold documents of all queries, one entry each; -1 stands for nothing.
-
-    Attributes:
-        is_one: As `GoldOutcome.is_one`.
-        repeat_of: The place of an earlier gold document of the query that is the same.
-        alternative_to: The place of the first alternative of its need.
-        rank: The rank of its match, else of the nearest text; 0 without both.
-        method: What matched there, as a place in `matches.methods`.
-        similarity: How similar that is, NaN without both.
-    """
-
-    is_one: BoolArray
-    repeat_of: IntArray
-    alternative_to: IntArray
-    rank: IntArray
-    method: IntArray
-    similarity: FloatArray
-
-
-def gold_columns(batch: Batch, matches: Matches, judged: Judgments, nearest: Nearest) -> GoldColumns:
-    """Return of all queries at once what `explain` says of the gold documents of one."""
-    side, ranks = batch.actual, batch.predicted.offsets
-    numbers = judged.gold_number
-    position = np.arange(len(numbers))
-    is_counted = numbers >= 0
-    start = side.offsets[side.query_of(position)]
-    needs = side.need_of_each
-    first = np.searchsorted(needs, needs)
-    _, found, of = np.unique(numbers, return_index=True, return_inverse=True)
-    earliest = found[of]
-    repeats = is_counted & (earliest < first) & (first == position)
-    # Of what matches a gold document at a relevant rank, the first counts.
-    is_relevant = np.zeros(int(ranks[-1]), dtype=bool)
-    is_relevant[ranks[judged.relevant_query] + judged.relevant_rank - 1] = True
-    usable = np.flatnonzero(is_relevant[matches.predicted] & is_counted[matches.actual])
-    matched, at = np.unique(numbers[matches.actual[usable]], return_index=True)
-    predicted = matches.predicted[usable[at]]
-    # By the numbers of gold documents, with one more for those that have none.
-    n = len(judged.gold_rank) + 1
-    rank, method, similarity = np.zeros(n, dtype=np.int64), np.full(n, -1), np.full(n, np.nan)
-    near = np.flatnonzero((judged.gold_rank == 0) & (nearest.rank > 0))
-    rank[near], method[near], similarity[near] = nearest.rank[near], nearest.method[near], nearest.similarity[near]
-    rank[matched] = predicted - ranks[batch.predicted.query_of(predicted)] + 1
-    method[matched], similarity[matched] = matches.method[usable[at]], matches.similarity[usable[at]]
-    return GoldColumns(
-        is_one=is_counted & ~repeats & (first == position),
-        repeat_of=np.where(repeats, earliest - start, -1),
-        alternative_to=np.where(first < position, first - start, -1),
-        rank=rank[numbers],
-        method=method[numbers],
-        similarity=similarity[numbers],
-    )
-
-
-def _parts_of(
-    batch: Batch, judged: Judgments, index: int, k: int | None
-) -> tuple[Sequence[SpanParts | None], Sequence[SpanParts | None]]:
-    """Return what gold spans and chunks share, as `shared_parts` does; nothing where spans are not matched."""
-    return shared_parts(judged, batch, index, k) if batch.settings.uses_spans else ((), ())
+    named, asked = detail.names(index)
+    searches = () if detail.sessions is None else tuple(search_outcomes(detail.sessions, k)[index])
+    query = named if detail.queries is None else asked
+    return Explanation(index, query, gold, ranks, batch.predicted.errors.get(index), k, searches)
 
 
 def matches_of(batch: Batch, matches: Matches, index: int) -> list[Match]:
@@ -384,39 +308,42 @@ def matches_of(batch: Batch, matches: Matches, index: int) -> list[Match]:
 
 
 def _gold_outcomes(
-    batch: Batch,
-    judged: Judgments,
-    index: int,
-    found: list[Match],
-    nearest: Nearest | None,
-    held: Sequence[SpanParts | None],
-) -> tuple[GoldOutcome, ...]:
-    settings = batch.settings
-    start, stop = batch.actual.offsets[index : index + 2].tolist()
-    # Gold documents that are the same have one number; those that are not counted have none.
-    numbers = judged.gold_number[start:stop].tolist()
-    own = batch.actual.grades[start:stop].tolist()
-    grades = [judged.gold_grade.item(number) if number >= 0 else one for number, one in zip(numbers, own, strict=True)]
-    first = batch.actual.first_alternatives(index)
-    relevant = _ranks_of(index, judged.relevant_query, judged.relevant_rank)
-    near = _nearest(batch, judged, index, nearest)
-    return tuple(
-        GoldOutcome(
-            document=as_document(document, id_key=settings.id_key, grade_key=settings.grade_key, is_gold=True),
+    detail: Detail, index: int, nearest: Nearest | None, held: Sequence[SpanParts | None]
+) -> Iterator[GoldOutcome]:
+    batch, judged, table = detail.batch, detail.judged, detail.gold
+    settings, side = batch.settings, batch.actual
+    start, stop = side.offsets[index : index + 2].tolist()
+    if nearest is None and (judged.missed_gold[start:stop] >= 0).any():
+        nearest = detail.nearest_in([index])
+    for place in range(start, stop):
+        number = int(judged.gold_number[place])
+        grade = judged.gold_grade.item(number) if number >= 0 else side.grades.item(place)
+        match = near = None
+        if number >= 0 and judged.gold_rank[number]:
+            match = _match(table.matched, number, int(table.matched.gold[number]) - start, settings.methods)
+        elif number >= 0 and nearest is not None and nearest.rank[number]:
+            at = nearest.gold[number] if side.needs is not None else table.first[number]
+            near = _match(nearest, number, int(at) - start, settings.methods)
+        repeat_of, alternative_to = int(table.repeat_of[place]), int(table.alternative_to[place])
+        yield GoldOutcome(
+            document=as_document(
+                side.documents[place], id_key=settings.id_key, grade_key=settings.grade_key, is_gold=True
+            ),
             is_counted=number >= 0,
-            repeat_of=numbers.index(number) if number >= 0 and numbers.index(number) < first[place] == place else None,
-            match=next((m for m in found if number >= 0 and numbers[m.gold] == number and m.rank in relevant), None),
-            nearest=near.get(number),
-            grade=grades[place],
-            gain=_gain(max(grades[place], 0.0), settings.gain),
-            alternative_to=first[place] if first[place] < place else None,
-            held=held[place] if held else None,
-            length=int(batch.places.actual.end[start + place] - batch.places.actual.start[start + place])
-            if held
-            else 0,
+            repeat_of=repeat_of if repeat_of >= 0 else None,
+            match=match,
+            nearest=near,
+            grade=grade,
+            gain=_gain(max(grade, 0.0), settings.gain),
+            alternative_to=alternative_to if alternative_to >= 0 else None,
+            held=held[place - start] if held else None,
+            length=int(batch.places.actual.end[place] - batch.places.actual.start[place]) if held else 0,
         )
-        for place, (document, number) in enumerate(zip(batch.actual.documents[start:stop], numbers, strict=True))
-    )
+
+
+def _match(found: Nearest, number: int, gold: int, methods: Sequence[str]) -> Match:
+    method = methods[int(found.method[number])]
+    return Match(gold, int(found.rank[number]), method, float(found.similarity[number]))
 
 
 def _gain(grade: float, gain: str) -> float:
@@ -429,50 +356,6 @@ def _ranks_of(index: int, query: IntArray, rank: IntArray) -> set[int]:
     """Return the ranks of one query, in columns that are sorted by query."""
     first, last = np.searchsorted(query, [index, index + 1]).tolist()
     return set(rank[first:last].tolist())
-
-
-def _nearest(batch: Batch, judged: Judgments, index: int, known: Nearest | None) -> dict[int, Match]:
-    """Return for each gold document of the query that no rank matches, by its number, the text that comes near."""
-    missed = judged.missed_gold[slice(*batch.actual.offsets[index : index + 2].tolist())]
-    if (missed < 0).all():
-        return {}
-    found = nearest_of(some_queries(batch, [index]), missed, len(judged.gold_rank)) if known is None else known
-    places = {int(number): place for place, number in reversed(list(enumerate(missed.tolist()))) if number >= 0}
-    if batch.actual.needs is not None:
-        start = 0 if known is None else int(batch.actual.offsets[index])
-        places = {number: int(found.gold[number]) - start for number in places}
-    return {
-        number: Match(
-            place,
-            int(found.rank[number]),
-            batch.settings.methods[int(found.method[number])],
-            float(found.similarity[number]),
-        )
-        for number, place in places.items()
-        if found.rank[number]
-    }
-
-
-def _earlier_equal(documents: list[Document], batch: Batch, index: int) -> dict[int, int]:
-    """Return for each rank that repeats an earlier one, that rank; the same rule as in `judgments.identity_keys`."""
-    keys: list[list[str | None]] = []
-    settings = batch.settings
-    if settings.uses_ids:
-        keys.append(list(batch.predicted.ids[slice(*batch.predicted.offsets[index : index + 2].tolist())]))
-    if settings.uses_texts:
-        normalize = settings.normalize or str
-        keys.append([normalize(document.text) if document.text else None for document in documents])
-    if settings.uses_spans:
-        ranks = slice(*batch.predicted.offsets[index : index + 2])
-        places = zip(*(column[ranks].tolist() for column in batch.places.predicted), strict=True)
-        keys.append([str(place) if place[0] >= 0 else None for place in places])
-    repeats: dict[int, int] = {}
-    for key in keys:
-        seen: dict[str, int] = {}
-        for rank, value in enumerate(key, 1):
-            if value and (earlier := seen.setdefault(value, rank)) != rank:
-                repeats[rank] = min(earlier, repeats.get(rank, earlier))
-    return repeats
 
 
 def show_document(document: Document, most: int = 60) -> str:

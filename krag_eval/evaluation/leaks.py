@@ -17,8 +17,7 @@ from krag_eval.datasets import EvalSet, as_evalset
 from krag_eval.documents.document import Document, as_document, may_be_need
 from krag_eval.documents.needs import as_need
 from krag_eval.documents.text import normalize
-from krag_eval.evaluation.causes import check_rank
-from krag_eval.evaluation.detail import Detail, Scored, detail_of, largest_cut_off
+from krag_eval.evaluation.detail import Detail, Scored, cut_off_of, detail_of
 from krag_eval.evaluation.explanation import show_document
 from krag_eval.matching.forbidden import FILTER, LISTED, MISSING, OLDER, Reason, named
 from krag_eval.matching.id_batch import IdBatch
@@ -175,7 +174,7 @@ class LeakReview(Printed, ComparedByFields, Sequence[Leak]):
 def review_leaks(result: Scored, k: int | None = None) -> LeakReview:
     """Return what was retrieved and must not be; see `EvaluationResult.leaks`."""
     detail = detail_of(result, "`leaks` is not available")
-    cut_off = largest_cut_off(result) if k is None else check_rank(k)
+    cut_off = cut_off_of(result, k, "leaks")
     found = detail.leaks
     if found is None:
         return LeakReview(rows=(), k=cut_off, n_leaking=0, n_defined=0, n_unknown=0)
@@ -260,10 +259,11 @@ def _each(entry: Any) -> Sequence[Any]:
 def _leak(
     detail: Detail, query: int, rank: int, search: int | None, document: Document, reason: str, cause: str
 ) -> Leak:
+    named, asked = detail.names(query)
     return Leak(
         index=query,
-        id=None if detail.query_ids is None else detail.query_ids[query],
-        query=None if detail.queries is None else detail.queries[query],
+        id=named,
+        query=asked,
         rank=rank,
         search=search,
         document=document,

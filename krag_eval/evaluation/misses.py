@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -16,11 +16,10 @@ from krag_eval._utils.objects import ComparedByFields, Printed, ShortRepr
 from krag_eval._utils.serialization import data_frame, plain_fields
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import IdKey
-from krag_eval.evaluation.causes import FOUND, check_rank
-from krag_eval.evaluation.detail import Detail, Scored, describe_misses, detail_of, largest_cut_off
+from krag_eval.evaluation.causes import FOUND, decide
+from krag_eval.evaluation.detail import Detail, Scored, cut_off_of, describe_misses, detail_of
 from krag_eval.evaluation.diagnosis import Miss, misses_of
-from krag_eval.evaluation.explanation import matches_of, show_document
-from krag_eval.matching.id_batch import with_documents
+from krag_eval.evaluation.explanation import show_document
 from krag_eval.metrics.aggregation import key_of
 from krag_eval.metrics.names import as_key, is_lower_better
 from krag_eval.metrics.ranking import recall
@@ -176,7 +175,7 @@ class QueryReview(Printed, ComparedByFields, Sequence[ReviewedQuery]):
 def misses(result: Scored, k: int | None = None, *, doc_key: IdKey = "doc_id") -> QueryReview:
     """Return every query that misses a gold document within rank k; see `EvaluationResult.misses`."""
     detail = detail_of(result, "`misses` is not available")
-    cut_off = largest_cut_off(result) if k is None else check_rank(k)
+    cut_off = cut_off_of(result, k, "misses")
     sessions = detail.sessions
     key = key_of("recall" if sessions is None else "session_recall", cut_off)
     values = detail.values.get(key)
@@ -234,59 +233,32 @@ def _review(
     k: int | None,
     doc_key: IdKey,
 ) -> QueryReview:
-    detail = replace(detail, batch=with_documents(detail.batch))  # once, not for every row
-    by_query: dict[int, list[Miss]] = {}
-    for miss in misses_of(result, detail, chosen.tolist(), k, doc_key):
-        by_query.setdefault(miss.query_index, []).append(miss)
-    rows = tuple(
-        _row(result, detail, index, key, values[index].item(), by_query.get(index, ()), k) for index in chosen.tolist()
-    )
+    fates = decide(result, k, doc_key, queries=chosen.tolist())
+    first = detail.judged.first_relevant_within(None).tolist()
+    rows = []
+    batch, id_key = detail.documents, detail.batch.settings.id_key
+    for index in chosen.tolist():
+        start, stop = batch.predicted.offsets[index : index + 2].tolist()
+        searches, ranks = ([], range(1, stop - start + 1)) if detail.sessions is None else detail.sessions.places(index)
+        places = [place for place, rank in enumerate(ranks) if k is None or rank <= k]
+        numbers = range(*np.searchsorted(detail.judged.gold_query, [index, index + 1]).tolist())
+        named, asked = detail.names(index)
+        rows.append(
+            ReviewedQuery(
+                index=index,
+                id=named,
+                query=asked,
+                key=key,
+                value=values[index].item(),
+                first_rank=detail.place(index, first[index])[1] or None,
+                gold=tuple(as_document(batch.actual.documents[int(fates.shown[n])], id_key=id_key) for n in numbers),
+                gold_ranks=tuple(int(detail.gold_rank[n]) or None for n in numbers),
+                causes=tuple(fates.cause[n] for n in numbers),
+                misses=tuple(misses_of(detail, fates, numbers)),
+                retrieved=tuple(as_document(batch.predicted.documents[start + at], id_key=id_key) for at in places),
+                searches=tuple(searches[place] for place in places) if searches else (),
+                error=result.errors.get(index),
+            )
+        )
     n_undefined = int(np.isnan(values).sum())
-    return QueryReview(title=title, rows=rows, key=key, n_queries=result.n_queries, n_undefined=n_undefined)
-
-
-def _row(
-    result: Scored,
-    detail: Detail,
-    index: int,
-    key: str,
-    value: float,
-    misses: Sequence[Miss],
-    k: int | None,
-) -> ReviewedQuery:
-    batch, judged = detail.batch, detail.judged
-    id_key, documents = batch.settings.id_key, batch.predicted.documents
-    gold_start, gold_stop = batch.actual.offsets[index : index + 2].tolist()
-    start, stop = batch.predicted.offsets[index : index + 2].tolist()
-    shown_ranks: Sequence[int] = range(1, (stop - start if k is None else min(stop - start, k)) + 1)
-    searches: tuple[int, ...] = ()
-    if detail.sessions is not None:
-        search, within = detail.sessions.places(index)
-        shown_ranks = [rank for rank in range(1, len(within) + 1) if k is None or within[rank - 1] <= k]
-        searches = tuple(search[rank - 1] for rank in shown_ranks)
-    numbers = judged.gold_number[gold_start:gold_stop].tolist()
-    counted = [place for place, number in enumerate(numbers) if number >= 0 and number not in numbers[:place]]
-    first = int(np.searchsorted(judged.relevant_query, index))
-    is_hit = first < len(judged.relevant_query) and judged.relevant_query[first] == index
-    causes = {miss.gold_index: miss.cause for miss in misses}
-    shown = {place: batch.actual.documents[gold_start + place] for place in counted}
-    if batch.actual.needs is not None:
-        found = reversed(matches_of(batch, detail.matches, index))
-        which = {numbers[match.gold]: match.gold for match in found if numbers[match.gold] >= 0}
-        shown |= {place: batch.actual.documents[gold_start + which.get(numbers[place], place)] for place in counted}
-        shown |= {miss.gold_index: miss.gold for miss in misses}
-    return ReviewedQuery(
-        index=index,
-        id=detail.query_ids[index] if detail.query_ids is not None else None,
-        query=detail.queries[index] if detail.queries is not None else None,
-        key=key,
-        value=value,
-        first_rank=detail.place(index, int(judged.relevant_rank[first]))[1] if is_hit else None,
-        gold=tuple(as_document(shown[place], id_key=id_key) for place in counted),
-        gold_ranks=tuple(int(detail.gold_rank[numbers[place]]) or None for place in counted),
-        causes=tuple(causes.get(place, FOUND) for place in counted),
-        misses=tuple(misses),
-        retrieved=tuple(as_document(documents[start + rank - 1], id_key=id_key) for rank in shown_ranks),
-        searches=searches,
-        error=result.errors.get(index),
-    )
+    return QueryReview(title=title, rows=tuple(rows), key=key, n_queries=result.n_queries, n_undefined=n_undefined)

@@ -17,10 +17,9 @@ from krag_eval._utils.objects import ComparedByFields, Printed, ShortRepr
 from krag_eval._utils.plugins import REPORTS, Pictured, load
 from krag_eval._utils.serialization import Tabular, data_frame, json_text, plain_fields
 from krag_eval.documents.readers import IdKey
-from krag_eval.evaluation.detail import Detail, describe_misses, largest_cut_off
+from krag_eval.evaluation.detail import Detail, cut_off_of, describe_misses, largest_cut_off
 from krag_eval.metrics import ALL_METRICS
 from krag_eval.metrics.aggregation import NoAnswerState, Tally
-from krag_eval.metrics.cut_offs import check_ranks
 from krag_eval.metrics.names import as_key
 
 if TYPE_CHECKING:
@@ -30,10 +29,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from krag_eval.evaluation.explanation import Explanation
-    from krag_eval.evaluation.groups import GroupedResults
     from krag_eval.evaluation.leaks import LeakReview
     from krag_eval.evaluation.misses import QueryReview
-    from krag_eval.matching.nearest import Nearest
     from krag_eval.metrics.aggregation import Distributions
 
 
@@ -53,7 +50,7 @@ class EvaluationResult(Printed, Pictured, Tabular, ComparedByFields):
         tie_bounds: The lowest and the highest mean of each key over the orders of documents with equal scores; None
             without `ties="bounds"`.
         n_bad_rows: How many rows of the input could not be scored and were left out.
-        groups: The results by group, where the queries were scored by group.
+        groups: A `krag_eval_scale.GroupedResults`, where the queries were scored by group; else None.
     """
 
     signature: str
@@ -65,7 +62,7 @@ class EvaluationResult(Printed, Pictured, Tabular, ComparedByFields):
     intervals: Mapping[str, tuple[float, float] | None] | None = None
     spread: Distributions | None = None
     n_bad_rows: int = 0
-    groups: GroupedResults[EvaluationResult] | None = None
+    groups: Any = None
     tie_bounds: Mapping[str, tuple[float, float] | None] | None = None
 
     @property
@@ -125,10 +122,11 @@ class EvaluationResult(Printed, Pictured, Tabular, ComparedByFields):
         """Return the values of query `index`."""
         kept = self._kept("per_query")
         values = {key: column.item(index) for key, column in kept.values.items()}
+        named, asked = kept.names(index)
         return QueryResult(
             index=index,
-            id=kept.query_ids[index] if kept.query_ids is not None else None,
-            query=kept.queries[index] if kept.queries is not None else None,
+            id=named,
+            query=asked,
             values={key: None if math.isnan(value) else value for key, value in values.items()},
             n_gold=int(kept.judged.n_gold[index]),
             n_retrieved=int(kept.judged.n_retrieved[index]),
@@ -146,13 +144,15 @@ class EvaluationResult(Printed, Pictured, Tabular, ComparedByFields):
         Raises:
             InvalidInputError: There is no such query, `k` is no rank, or the result was streamed and kept no documents.
         """
-        self._kept("explain")
+        kept = self._kept("explain")
         if not hasattr(index, "__index__") or not -self.n_queries <= operator.index(index) < self.n_queries:
             raise InvalidInputError(
                 f"There is no query {index!r}: this result has queries 0 to {self.n_queries - 1}. Give one of these."
             )
-        cut_off = largest_cut_off(self) if k is None else check_ranks(k, "an explanation")[-1]
-        return self._explain(operator.index(index) % self.n_queries, cut_off)
+        cut_off = cut_off_of(self, k, "an explanation")
+        from krag_eval.evaluation.explanation import explain  # only one who asks why needs it
+
+        return explain(kept, operator.index(index) % self.n_queries, cut_off)
 
     def explanations(self) -> Iterator[Explanation]:
         """Explain every query in turn; near texts are found in one pass over all queries.
@@ -161,17 +161,10 @@ class EvaluationResult(Printed, Pictured, Tabular, ComparedByFields):
             InvalidInputError: The result was streamed and kept no documents.
         """
         kept = self._kept("explanations")
+        from krag_eval.evaluation.explanation import explain
+
         k, nearest = largest_cut_off(self), kept.nearest
-        return (self._explain(index, k, nearest) for index in range(self.n_queries))
-
-    def _explain(self, index: int, k: int | None, nearest: Nearest | None = None) -> Explanation:
-        kept = self._kept("explain")
-        name = kept.queries if kept.queries is not None else kept.query_ids
-        query = name[index] if name is not None else None
-        from krag_eval.evaluation.explanation import explain, search_outcomes  # only one who asks why needs it
-
-        searches = () if kept.sessions is None else search_outcomes(kept.sessions, k)[index]
-        return explain(kept.batch, kept.matches, kept.judged, index, query, k, nearest, searches, kept.leaks)
+        return (explain(kept, index, k, nearest) for index in range(self.n_queries))
 
     def misses(self, k: int | None = None, *, doc_key: IdKey = "doc_id") -> QueryReview:
         """Return every query that misses a gold document, with what was retrieved instead, and why.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from krag_eval import InvalidInputError, evaluate, evaluate_ids, evaluate_stream
+from krag_eval import InvalidInputError, diagnose, evaluate, evaluate_ids, evaluate_stream
 from tests.support.marks import nothing_may_match
 
 WORDS = st.text(alphabet="ab 배송", max_size=12)
@@ -42,6 +42,15 @@ def test_a_near_text_of_a_miss_is_named_in_both_ways() -> None:
     assert missed.nearest is not None
     assert (missed.nearest.rank, missed.nearest.similarity) == (2, 0.75)
     assert result.explain(1).missed == (missed,)
+
+
+def test_a_diagnosis_changes_no_explanation() -> None:
+    gold, found = [["the red lamp is sold out"], ["y"]], [["red lamps", "the red lamp is sold"], ["y"]]
+    result = evaluate(gold, found, k=2, match_method="text")
+    before = list(result.explanations())
+    assert [miss.cause for miss in result.misses()[0].misses] == ["cut"]
+    assert [miss.near_rank for miss in diagnose(result).misses] == [2]
+    assert list(result.explanations()) == before == [result.explain(0), result.explain(1)]
 
 
 def test_a_streamed_result_kept_nothing_to_explain() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval import EvalSet, EvaluationResult, InvalidInputError, Run, evaluate_run
 from krag_eval.toolkit import (
+    beside,
     check_count,
     escape_controls,
     format_value,
@@ -85,9 +86,7 @@ def evaluate(
         raise InvalidInputError("`--traces` and RUN are both given. Score them one after the other.")
     try:
         if traces:
-            from krag_eval import read_traces
-
-            run = read_traces(traces, evalset=questions, repeated=repeated, max_bad_rows=max_bad_rows)
+            run = beside("traces")(traces, evalset=questions, repeated=repeated, max_bad_rows=max_bad_rows)
             read, questions = {run.name: run}, _asked(questions, run)
         else:
             read = read_runs(runs or [evalset], questions, files, id_key=scoring.id_key, max_bad_rows=max_bad_rows)

@@ -10,10 +10,11 @@ from krag_eval.toolkit import check_number, number_of
 from krag_eval_cli.files import RunFileOptions, check_free, read_runs
 from krag_eval_cli.output import console, notes, stopping
 from krag_eval_labels.commands.terminal import label_in_terminal, read_keys
-from krag_eval_labels.labelling.current import Basis, Current, current_number
+from krag_eval_labels.labelling.current import Basis, current_number
 from krag_eval_labels.labelling.exchange import export_queue, import_labels
 from krag_eval_labels.labelling.platforms import LABEL_STUDIO_CONFIG
 from krag_eval_labels.labelling.queue import LabelQueue
+from krag_eval_labels.start.number import Standing
 
 
 def label(
@@ -64,7 +65,7 @@ def label(
         questions = None if known is None else files.evalset(known, id_key=id_key)
         basis = Basis(runs=read_runs(runs, questions, files, id_key=id_key), known=questions, **passed)
 
-    def number() -> Current | None:
+    def number() -> Standing | None:
         return current_number(opened, basis)
 
     with stopping(lambda: f"Stopped. Every label is in {opened.file}."):

@@ -15,7 +15,6 @@ from krag_eval_llm.bench import Bench, run_bench
 from krag_eval_llm.bench.bench import CUT_OFFS, EVALSET_FILE
 from krag_eval_llm.commands.loading import load_llm
 
-_OBJECT = "MODULE:OBJECT"
 # The sections to print if the whole report is written to a file.
 _IN_SHORT = ("overview", "slices", "questions", "answers", "context", "left_out")
 

@@ -29,7 +29,7 @@ from krag_eval.toolkit import (
     BoolArray,
     Detail,
     FloatArray,
-    GoldColumns,
+    GoldTable,
     IntArray,
     Report,
     ReportedSystem,
@@ -39,7 +39,6 @@ from krag_eval.toolkit import (
     cached_property,
     default_redactor,
     format_value,
-    gold_columns,
     is_lower_better,
     needing,
     one_line,
@@ -275,7 +274,10 @@ class Details:
         side, settings = with_documents(batch).predicted, batch.settings
         starts, gold_starts = side.offsets.tolist(), batch.actual.offsets.tolist()
         match_starts = np.searchsorted(matches.predicted, side.offsets).tolist()
-        gold = gold_columns(batch, matches, detail.judged, detail.nearest)
+        gold, counted = detail.gold, detail.judged.gold_number
+        best = detail.closest(system.diagnosis.nearest or detail.nearest)
+        rank, method = (np.append(column, -1)[counted] for column in (best.rank, best.method))
+        similarity = np.append(best.similarity, np.nan)[counted]
         read_gold = functools.partial(as_document, id_key=settings.id_key, grade_key=settings.grade_key, is_gold=True)
         golds = list(map(read_gold, batch.actual.documents)) if is_first or settings.uses_spans else []
         if is_first:
@@ -284,12 +286,12 @@ class Details:
             documents = self._documents.numbers(side.ids, side.texts, side.documents, itertools.repeat(False))
         found = matches.actual - batch.actual.offsets[batch.actual.query_of(matches.actual)]
         outcomes: dict[str, Any] = {"cause": self._causes(system, gold.is_one, gold_starts)}
-        outcomes["rank"] = _best_ranks(detail, gold.rank)
+        outcomes["rank"] = _best_ranks(detail, np.maximum(rank, 0))
         matched: dict[str, Any] = {"at": matches.predicted.tolist(), "gold": found.tolist()}
         names = np.array([*matches.methods, None], dtype=object)  # the last is that of -1
         for name, numbered, of_gold, of_matches in (
-            ("method", self._methods, names[gold.method].tolist(), names[matches.method].tolist()),
-            ("similarity", self._similarities, _printed(gold.similarity), _printed(matches.similarity)),
+            ("method", self._methods, names[method].tolist(), names[matches.method].tolist()),
+            ("similarity", self._similarities, _printed(similarity), _printed(matches.similarity)),
         ):
             numbers = numbered.numbers(_woven(of_gold, of_matches, gold_starts, match_starts))
             outcomes[name], matched[name] = _apart(numbers, gold_starts, match_starts)
@@ -319,7 +321,7 @@ class Details:
             columns.add(search.n_retrieved, query, self._similarities.number(search.brought))
         return {"start": [0, *itertools.accumulate(map(len, sessions))], **columns}
 
-    def _add_gold(self, golds: list[Document], gold: GoldColumns, gold_starts: list[int], side: Side) -> list[int]:
+    def _add_gold(self, golds: list[Document], gold: GoldTable, gold_starts: list[int], side: Side) -> list[int]:
         """Add the gold documents; return the numbers of the retrieved ones, counted query by query with them."""
         starts = side.offsets.tolist()
         numbers = self._documents.numbers(

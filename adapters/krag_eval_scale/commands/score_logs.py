@@ -7,9 +7,10 @@ import os
 from pathlib import Path
 
 from krag_eval import EvaluationResult
-from krag_eval.toolkit import GroupedResults, number_of
+from krag_eval.toolkit import number_of
 from krag_eval_cli.options import CutOffs, ScoringOptions, parse_cut_offs, parse_names
 from krag_eval_cli.output import Bars, console, print_result, print_table, print_unmatchable, put_json, stopping
+from krag_eval_scale.grouped_results import GroupedResults
 
 _SHOWN = 30
 
@@ -83,7 +84,7 @@ def _json_of(result: EvaluationResult, out: Path) -> dict[str, object]:
     return {"out": str(out), **json.loads(result.to_json()), **groups}
 
 
-def _print_groups(groups: GroupedResults[EvaluationResult]) -> None:
+def _print_groups(groups: GroupedResults) -> None:
     headings, cells = groups.rows(_SHOWN)
     print_table(f"{number_of(len(groups), 'group')} by {', '.join(groups.by)}", headings, cells)
     if len(groups) > _SHOWN:
