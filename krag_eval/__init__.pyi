@@ -29,16 +29,13 @@ from .datasets import Search as Search
 from .datasets import as_evalset as as_evalset
 from .datasets import evalset_from_rows as evalset_from_rows
 from .datasets import evalset_to_rows as evalset_to_rows
-from .datasets import inspect_file as inspect_file
 from .datasets import read_corpus as read_corpus
 from .datasets import read_evalset as read_evalset
 from .datasets import read_run as read_run
 from .datasets import stream_pairs as stream_pairs
-from .datasets import validate as validate
 from .datasets import write_evalset as write_evalset
 from .datasets import write_run as write_run
 from .datasets.fusion import fuse as fuse
-from .datasets.traces import read_traces as read_traces
 from .documents.document import Document as Document
 from .documents.document import KragDocument as KragDocument
 from .documents.document import Need as Need

@@ -53,7 +53,6 @@ from krag_eval.toolkit import (
     comparison_section,
     count_cell,
     count_tokens_of,
-    cut,
     data_frame,
     describe_error,
     errors_at,
@@ -65,7 +64,6 @@ from krag_eval.toolkit import (
     number_of,
     one_line,
     one_of,
-    parameters_of,
     read_places,
     refuse,
     seconds_cell,
@@ -76,6 +74,7 @@ from krag_eval.toolkit import (
     text_cell,
     with_name,
 )
+from krag_eval_chunkers.cutting import cut, parameters_of
 from krag_eval_chunkers.local import LOCAL, build_retriever
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,14 @@ from typing import Any
 import click
 
 from krag_eval import KragEvalError, __version__
-from krag_eval.toolkit import COMMANDS as BESIDE
-from krag_eval.toolkit import did_you_mean, load, offered
-from krag_eval_cli.completion import completion_options
-from krag_eval_cli.help import Command, Group
+from krag_eval.toolkit import did_you_mean, escape_controls, load, offered
+from krag_eval_cli.completion import COMPLETION, completion_options
+from krag_eval_cli.help import Command, Group, printing_option
 
+BESIDE = "krag_eval.commands"  # the group of entry points
 # Each is the function of its name in the module of its name. Others come from packages beside the core.
 COMMANDS = (
-    *("evaluate", "run", "inspect", "convert", "compare", "plan", "report", "gate", "validate"),
+    *("evaluate", "run", "inspect", "convert", "compare", "plan", "report", "gate"),
     *("verify", "diagnose", "funnel", "fuse"),
 )
 # The first sentence of each command, so that the list of commands imports none of them.
@@ -29,9 +30,7 @@ class Program(Group):
     """`krag-eval`: its commands are listed by their first sentences, and each is imported when it is called."""
 
     def __init__(self) -> None:
-        version = click.Option(
-            ["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Print the version."
-        )
+        version = printing_option("--version", lambda _: f"krag-eval {__version__}", "Print the version.")
         super().__init__(
             name="krag-eval",
             help="Measure whether the retriever finds the right documents, and how well it ranks them.",
@@ -39,6 +38,26 @@ class Program(Group):
             params=[version, *completion_options()],
             context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
         )
+
+    def call(self, arguments: list[str]) -> int:
+        """Run the command that is asked for, or complete one in a shell; return the exit code."""
+        if asked := os.environ.get(COMPLETION):
+            from click.shell_completion import shell_complete  # only a shell needs it
+
+            return shell_complete(self, {}, "krag-eval", COMPLETION, asked)
+        try:  # click's own `main` would give Ctrl+C and closed pipes other exit codes
+            with self.make_context("krag-eval", arguments) as ctx:
+                self.invoke(ctx)
+        except click.exceptions.Exit as ended:
+            return ended.exit_code
+        except click.ClickException as error:
+            if isinstance(error, click.NoSuchOption):  # of several that are similar, click names them all
+                meant = did_you_mean(error.option_name, error.possibilities or ())
+                error = click.UsageError(f"No such option {error.option_name!r}.{meant}", error.ctx)
+            error.message = escape_controls(error.message)  # type: ignore[misc]
+            error.show()
+            return error.exit_code
+        return 0
 
     def list_commands(self, _: Any) -> list[str]:
         """Return the names, ours first."""
@@ -52,11 +71,6 @@ class Program(Group):
             return made(cmd_name, _function(cmd_name))
         except KragEvalError as error:  # others can be loaded; whatever is given to this one, the reason is told
             return _raising(cmd_name, error)
-
-    def every_command(self) -> dict[str, click.Command]:
-        """Return all commands by name, imported: for what lists their options."""
-        found = {name: self.get_command(None, name) for name in self.list_commands(None)}
-        return {name: command for name, command in found.items() if command is not None}
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Find the command that is called; of one that is none, name the one that is meant."""
@@ -102,9 +116,3 @@ def _raising(name: str, error: KragEvalError) -> click.Command:
     any_arguments = {"allow_extra_args": True, "ignore_unknown_options": True}
     about = f"(cannot be loaded) {error}"
     return Command(name, callback=command, help=about, context_settings=any_arguments)
-
-
-def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
-        print(f"krag-eval {__version__}")
-        ctx.exit()

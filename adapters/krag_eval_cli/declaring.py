@@ -16,7 +16,7 @@ import operator
 import re
 import sys
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -88,13 +88,10 @@ def command_of(name: str, function: Callable[..., None]) -> Command:
     for one, parameter in sorted(signature.items(), key=lambda item: item[0] in groups):
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:
             _, other, names = get_args(hints[one])
-            hinted, its = get_type_hints(other), inspect.signature(other).parameters
-            params += [_option(that, hinted[that], its[that].default, *described[that]) for that in names.split()]
+            params += _options_of(other, names.split(), described)
         elif one in groups:
-            hinted, group = get_type_hints(groups[one], include_extras=True), groups[one]
-            about = functools.reduce(operator.or_, map(_described, reversed(group.__mro__)), described)
-            fields = dataclasses.fields(group)
-            params += [_option(field.name, hinted[field.name], field.default, *about[field.name]) for field in fields]
+            about = functools.reduce(operator.or_, map(_described, reversed(groups[one].__mro__)), described)
+            params += _options_of(groups[one], inspect.signature(groups[one]).parameters, about)
         else:
             make = _option if parameter.kind is inspect.Parameter.KEYWORD_ONLY else _argument
             params.append(make(one, hints[one], parameter.default, *described[one]))
@@ -131,24 +128,29 @@ def command_of(name: str, function: Callable[..., None]) -> Command:
 _ARGUMENTS = {"match": "match_method", "raw_text": "normalize", "labels": "people"}
 
 
+def _options_of(other: Any, names: Iterable[str], about: Mapping[str, tuple[str, str]]) -> list[click.Option]:
+    """Return options with the types and the defaults of these parameters of a function or class."""
+    hints, its = get_type_hints(other, include_extras=True), inspect.signature(other).parameters
+    return [_option(name, hints[name], its[name].default, *about[name]) for name in names]
+
+
 def _option(name: str, hint: Any, default: Any, declared: str, text: str) -> click.Option:
     """Return an option with the names and the metavar that are declared, and its help."""
     names, metavar = _names_and_metavar(declared)
     own, kind, is_several = _types_in(hint)
     is_flag = kind is bool
-    if name in ("id_key", "doc_key", "id_map"):  # whose types in Python are more than what is typed
-        kind = str
+    kind = kind if kind in _TYPES else str  # in Python it may be an object, too
     type_ = _parse_key if name in ("id_key", "doc_key") else _TYPES[kind]
     if own.least is not None:
         type_ = click.IntRange(min=int(own.least)) if kind is int else click.FloatRange(min=own.least)
     known = name in options.VALUES
     return Option(
-        [name, *(names or own.names or (f"--{name.replace('_', '-')}",))],
+        [name, *(names or (f"--{name.replace('_', '-')}",))],
         type=None if is_flag else type_,
         **({"required": True} if default is inspect.Parameter.empty else {"default": default}),
         is_flag=is_flag,
         multiple=is_several,
-        metavar=None if is_flag else metavar or own.metavar or options.METAVARS.get(name) or _METAVARS[kind],
+        metavar=None if is_flag else metavar or ("NAME" if known else _METAVARS[kind]),
         help=text,
         show_default=own.default or not (default is False or default == "" or is_several),
         shell_complete=one_of_each(functools.partial(options.values_of, name)) if known else None,

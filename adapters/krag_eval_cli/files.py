@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +20,19 @@ from krag_eval.toolkit import (
     FIELDS_OF,
     ProgressHook,
     Source,
+    beside,
     cached_property,
-    check_format,
     detect,
     did_you_mean,
     has_column,
+    named_format,
     one_of,
     refuse,
     reporter,
-    standard_streams,
 )
+from krag_eval_cli import typed
 from krag_eval_cli.options import values_of
+from krag_eval_cli.streams import streams_as_files
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,7 +45,7 @@ class FileOptions:
         sheet (NAME): The sheet of a workbook; repeat it to give each workbook its own.
         rows (KEY): The key under which a JSON or YAML file has its rows, if several keys hold some.
         separator (TEXT): What separates the ids in a cell or string, such as ', ' or '|'.
-        encoding: The encoding of files that are not UTF-8, such as cp949.
+        encoding (NAME): The encoding of files that are not UTF-8, such as cp949.
         from_format (--from FORMAT): The format of files whose name and content do not show it, such as csv for `-`:
             {from_format}.
     """
@@ -60,9 +64,9 @@ class FileOptions:
             return questions
         if Source(path).container not in CELLS:
             return questions
-        from krag_eval.toolkit import split_cells
-
-        return split_cells(questions, path, lambda: (one for run in runs for one in self._peeked(run)))
+        others = partial(itertools.chain.from_iterable, map(self._peeked, runs))
+        split: EvalSet = beside("split_cells")(questions, path, others)
+        return split
 
     def _peeked(self, path: Path) -> Iterator[object]:
         """Yield a run or a corpus for its ids alone; what is wrong with it is said when it is read."""
@@ -94,14 +98,9 @@ class FileOptions:
 
     def arguments(self) -> list[str]:
         """Return these options as they are typed, for the command that comes next."""
-        given: dict[str, list[str] | list[str | None]] = {
-            "--columns": [self.columns],
-            "--sheet": self.sheet or [],
-            "--rows": [self.rows],
-            "--separator": [self.separator],
-            "--encoding": [self.encoding],
-        }
-        return [part for option, values in given.items() for value in values if value for part in (option, value)]
+        names = ("columns", "rows", "separator", "encoding")
+        given = [(f"--{name}", value) for name in names if (value := getattr(self, name))]
+        return [part for pair in [*given, *(("--sheet", one) for one in self.sheet or ())] for part in pair]
 
     def named_columns(self) -> dict[str, Any]:
         """Return `question=query,gold=pos`, or the same as a JSON object, as a mapping; a list names several columns.
@@ -149,7 +148,7 @@ class FileOptions:
     def _format_of(self, path: Path) -> str | None:
         if self.from_format is None or str(path) == DASH:
             return self.from_format
-        check_format(self.from_format)
+        named_format(self.from_format)
         try:
             detect(Source(path))
         except InvalidInputError:
@@ -220,12 +219,10 @@ def has_results(path: Path, files: FileOptions) -> bool:
     """
     if str(path) == DASH:
         return False
-    from krag_eval import inspect_file
-
-    found = inspect_file(path, **files.chosen(path))
+    found = beside("inspect")(path, **files.chosen(path))
     if found.kind == "log":
         raise InvalidInputError(f"{path}: {found.note[:1].lower()}{found.note[1:]}")
-    return found.kind == "both"
+    return bool(found.kind == "both")
 
 
 def _names(path: Path) -> list[str]:
@@ -316,12 +313,10 @@ def dashes(command: str, given: Mapping[str, Any]) -> Iterator[None]:
             listed = " and ".join(f"`{_shown(name)}`" for name in names)
             raise InvalidInputError(f"{listed} are both '-', {stream}. Give a file for all but one of them.")
     others = contextlib.redirect_stdout(sys.stderr) if set(written) - _PRINTED else contextlib.nullcontext()
-    with standard_streams(sys.stdout), others:
+    with streams_as_files(sys.stdout), others:
         yield
 
 
 def _shown(name: str) -> str:
     """Return what a parameter is called on the command line."""
-    names = {"evalset": "EVALSET", "runs": "RUN", "run": "RUN", "source": "IN", "target": "OUT", "outbox": "OUTBOX"}
-    names |= {"log": "LOG", "at": "QUEUE", "import_from": "--import"}
-    return names.get(name, f"--{name.removesuffix('_out').replace('_', '-')}")
+    return typed.options[name].split()[0].removesuffix("...")

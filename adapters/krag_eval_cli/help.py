@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
-
-from krag_eval.toolkit import did_you_mean, escape_controls
-from krag_eval_cli.signals import exit_codes
 
 _FEWEST_TO_GROUP = 10
 _GROUPS = {
@@ -56,21 +52,6 @@ _LINES = Path(__file__).with_name("examples.txt").read_text(encoding="utf-8").sp
 EXAMPLES = {name: "\n".join(lines) for name, lines in itertools.groupby(_LINES, lambda line: line.split()[1])}
 
 
-@contextlib.contextmanager
-def _endings() -> Iterator[None]:
-    """Give what ends a command exit codes of its own; an error that quotes an argument is printed without harm."""
-    with exit_codes():
-        try:
-            yield
-        except Exception as error:
-            if isinstance(error, click.NoSuchOption):  # of several that are similar, click names them all
-                named, meant = error.option_name, did_you_mean(error.option_name, error.possibilities or ())
-                raise click.UsageError(escape_controls(f"No such option {named!r}.{meant}"), error.ctx) from None
-            if isinstance(message := getattr(error, "message", None), str):
-                error.message = escape_controls(message)  # type: ignore[attr-defined]
-            raise
-
-
 class Group(click.Group):
     """The list of the commands."""
 
@@ -85,17 +66,6 @@ class Group(click.Group):
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         commands = [CompletionItem(name, help=self.summary_of(ctx, name)) for name in names]
         return commands + click.Command.shell_complete(self, ctx, incomplete)
-
-    # Here, before click gives what ends a command exit codes of its own.
-    def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """Read the arguments."""
-        with _endings():
-            return super().make_context(*arguments, **options)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
-        with _endings():
-            return super().invoke(ctx)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the names in groups, each with what it does."""
@@ -122,11 +92,7 @@ class Command(click.Command):
         params = super().get_params(ctx)
         if not any(_is_rare(param, params) for param in params):
             return params
-        about = "Explain all options."
-        shows_all = click.Option(
-            ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_all, help=about
-        )
-        return [*params[:-1], shows_all, params[-1]]
+        return [*params[:-1], printing_option("--help-all", _help_of_all, "Explain all options."), params[-1]]
 
     def format_arguments(self, ctx: Any, formatter: Any) -> None:
         """Write nothing: `format_options` writes the arguments, too."""
@@ -176,11 +142,20 @@ class Command(click.Command):
 _ALL = "krag_eval.help_all"
 
 
-def _show_all(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
-        ctx.meta[_ALL] = True
-        click.echo(ctx.get_help(), color=ctx.color)
-        ctx.exit()
+def printing_option(name: str, text_of: Callable[[click.Context], str], about: str) -> click.Option:
+    """Return an option that prints a text in the place of all else."""
+
+    def print_and_end(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+        if wanted and not ctx.resilient_parsing:
+            click.echo(text_of(ctx), color=ctx.color)
+            ctx.exit()
+
+    return click.Option([name], is_flag=True, is_eager=True, expose_value=False, callback=print_and_end, help=about)
+
+
+def _help_of_all(ctx: click.Context) -> str:
+    ctx.meta[_ALL] = True
+    return ctx.get_help()
 
 
 def _is_rare(param: click.Parameter, params: Sequence[click.Parameter]) -> bool:

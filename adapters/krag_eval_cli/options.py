@@ -5,7 +5,7 @@ all that this option can be. Those that several commands share:
 
 Parameters:
     evalset (EVALSET): Questions with their gold documents.
-    metrics: Comma-separated metric names; {usual_metrics} by default.
+    metrics (NAME,NAME,...): Comma-separated metric names; {usual_metrics} by default.
     baseline (NAME): The run to compare with: its file name, with or without the ending.
     by (FIELD,...): Slice by these fields or metadata keys; by type, if present, by default.
     missing: If a run lacks rows that another has: `refuse` to compare, or score them as `empty`.
@@ -15,20 +15,20 @@ Parameters:
         gold for shared gold documents, or id for none.
     force: Overwrite existing files.
     json_out (--json): Write the results as JSON; `-` prints JSON instead of tables.
-    k: Comma-separated cut-offs; `all` scores every rank.
-    match: {match}; of several, separated by commas, the first that matches decides. Only span, the places of chunks and
-        gold in documents, stands alone.
+    k (--k -k K,K,...): Comma-separated cut-offs; `all` scores every rank.
+    match (NAME,NAME,...): {match}; of several, separated by commas, the first that matches decides. Only span, the
+        places of chunks and gold in documents, stands alone.
     threshold: Minimum similarity of two matching texts, 0 to 1, or one per method: rouge1=0.6,rougeL=0.5. Default: 0.5
         for ROUGE and span, 0.7 for embedding.
     tokenizer: {tokenizer}.
     raw_text: Compare texts as they are, without normalizing them.
     level: Score by chunk, or by document: by the source documents that the chunks come from.
-    doc_key: The metadata key that holds document ids, or several, as for --id-key.
-    id_key: Read ids only from this metadata key; source.url reads nested metadata, source,page makes an id of two
+    doc_key (KEY): The metadata key that holds document ids, or several, as for --id-key.
+    id_key (KEY): Read ids only from this metadata key; source.url reads nested metadata, source,page makes an id of two
         values, and .id reads a document's own id, not one in its metadata.
     id_map: Compare ids without their paths (basename), also without a suffix such as .pdf (stem), in lower case
         (casefold), or without zeros before numbers (strip_zeros).
-    grade_key: The metadata key that holds relevance grades.
+    grade_key (KEY): The metadata key that holds relevance grades.
 """
 
 from __future__ import annotations
@@ -64,40 +64,27 @@ def values_of(name: str) -> list[str]:
     if isinstance(where, str):
         from krag_eval.toolkit import CHOICES_OF  # slow to import
 
-        found = list(CHOICES_OF[where])
+        given = CHOICES_OF[where]
+        found = list(given() if callable(given) else given)
         return [*found, "all"] if name == "metrics" else found
     return list(where)
-
-
-# What stands for a value in the help, where neither its type nor a docstring says it better.
-METAVARS: Mapping[str, str] = {
-    "metrics": "NAME,NAME,...",
-    "match": "NAME,NAME,...",
-    **dict.fromkeys(("id_key", "doc_key", "grade_key"), "KEY"),
-    **dict.fromkeys((*VALUES.keys() - {"metrics", "match"}, "encoding", "ties", "gain", "metric", "name"), "NAME"),
-    "timeout": "SECONDS",
-}
 
 
 class Declared(NamedTuple):
     """What the annotation of a parameter says about its option beside the type: `Annotated[int, Declared(least=0)]`.
 
     Attributes:
-        names: The names, in place of the one of the parameter.
-        metavar: What stands for the value in the help.
         default: What is shown as the default, in place of its value.
         least: The least number.
     """
 
-    names: tuple[str, ...] = ()
-    metavar: str | None = None
     default: str | None = None
     least: float | None = None
 
 
 def cut_offs_option(default: Sequence[int]) -> Declared:
     """Return the option `--k` with this default."""
-    return Declared(("--k", "-k"), "K,K,...", ",".join(map(str, default)))
+    return Declared(",".join(map(str, default)))
 
 
 CutOffs = Annotated[str | None, cut_offs_option(DEFAULT_CUT_OFFS)]
@@ -151,10 +138,10 @@ class ScoringOptions:
         """
         from krag_eval import normalize
 
-        same = {name: value for name, value in vars(self).items() if name not in ("match", "raw_text")}
+        same = {name: value for name, value in vars(self).items() if name not in ("match", "raw_text", "threshold")}
         return same | {
             "match_method": parse_names(self.match) or [],
-            "threshold": parse_threshold(self.threshold),
+            **parse_threshold(self.threshold),
             "normalize": None if self.raw_text else normalize,
             "embeddings": load_embeddings(self.embeddings, self.match, self.similarity_threshold),
         }
@@ -212,16 +199,15 @@ def parse_cut_offs(
     return cut_offs
 
 
-def parse_threshold(text: str | None) -> float | Mapping[str, float]:
-    """Return `0.5` as a number and `rouge1=0.6,rougeL=0.5` as one per method; None gives the defaults."""
+def parse_threshold(text: str | None) -> dict[str, Any]:
+    """Return the setting `threshold`: `0.5` as a number, `rouge1=0.6,rougeL=0.5` as one per method; none without it."""
     if text is None:
-        from krag_eval.toolkit import USUAL_THRESHOLDS
-
-        return USUAL_THRESHOLDS
+        return {}
     try:
         if "=" not in text:
-            return float(text)
-        return {name.strip(): float(value) for name, _, value in (part.partition("=") for part in text.split(","))}
+            return {"threshold": float(text)}
+        parts = [part.partition("=") for part in text.split(",")]
+        return {"threshold": {name.strip(): float(value) for name, _, value in parts}}
     except ValueError:
         refuse("threshold", "a number from 0 to 1, or one per method (rouge1=0.6,rougeL=0.5)", text)
 

@@ -17,7 +17,17 @@ from rich.segment import Segment
 from rich.text import Text
 
 from krag_eval import InvalidInputError, KragEvalWarning, RunProgress
-from krag_eval.toolkit import DASH, REPORTS, escape_controls, load, number_of, one_line, reporter, write_atomically
+from krag_eval.toolkit import (
+    DASH,
+    REPORTS,
+    aligned,
+    escape_controls,
+    load,
+    number_of,
+    one_line,
+    reporter,
+    write_atomically,
+)
 from krag_eval_cli.files import check_free
 from krag_eval_cli.typed import as_typed
 
@@ -119,12 +129,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         _print_facts(out, columns, rows)
         return
     # Not a table of rich, which cuts names and digits to fit, and takes as long as all of a small evaluation.
-    cells = [[one_line(cell) for cell in row] for row in (columns, *rows)]
-    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
-    for number, row in enumerate(cells):
-        gaps = [" " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
-        first, *others = zip(row, gaps, strict=True)
-        line = "  ".join(["".join(first), *(gap + cell for cell, gap in others)])
+    for number, line in enumerate(aligned([[one_line(cell) for cell in row] for row in (columns, *rows)])):
         out.print(Text(line, style="" if number else "bold"), soft_wrap=True)
 
 
@@ -269,19 +274,17 @@ def check_report(
     Raises:
         InvalidInputError: It may not, or a format or a language is given for tables that are printed.
     """
-    if out is None and format is not None:
-        raise InvalidInputError(
-            f"`--format` {format!r:.60} needs a file to write: printed tables have no other format. Give `--out` too."
-        )
-    if out is None and language is not None:
-        raise InvalidInputError(
-            f"`--language` {language!r:.60} needs a file to write: printed tables are English. Give `--out` too."
-        )
     if out is not None:
         from krag_eval.toolkit import check_target
 
         check_free(out, True, [path for path in inputs if path is not None])
         check_target(out, format, force, language)
+        return
+    for option, value, why in (("format", format, "have no other format"), ("language", language, "are English")):
+        if value is not None:
+            raise InvalidInputError(
+                f"`--{option}` {value!r:.60} needs a file to write: printed tables {why}. Give `--out` too."
+            )
 
 
 def write_all(built: Report, out: Path | None, plots: Path | None, **options: Any) -> list[Path]:

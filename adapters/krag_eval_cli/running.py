@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import io
 import os
 import sys
 import warnings
-from collections.abc import Callable
 from typing import TextIO
 
 from krag_eval import InvalidInputError, KragEvalError, KragEvalWarning, MissingDependencyError, __version__
 from krag_eval.toolkit import escape_controls
-from krag_eval_cli.signals import INTERRUPTED, PIPE_CLOSED, exit_codes, is_interruption
+from krag_eval_cli.signals import INTERRUPTED, exit_codes, forget_output, is_interruption
 from krag_eval_cli.typed import as_typed
 
 
@@ -29,16 +27,15 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # like stderr: not every console can show every letter
     try:
-        if sys.argv[1:] == ["--version"]:  # without the time that importing the commands takes
-            _run(lambda: print(f"krag-eval {__version__}"))
-            return
         with warnings.catch_warnings():
             warnings.simplefilter("always", KragEvalWarning)
             warnings.showwarning = _show_warning
-            _run(_call)
+            code = _run(sys.argv[1:])
+    except BrokenPipeError:
+        raise
     except KragEvalError as error:
         _say(f"{type(error).__name__}: {as_typed(error.args)}", is_line=True)
-        sys.exit(2)
+        code = 2
     except Exception as error:  # noqa: BLE001 - Python would exit with 1, by which a gate says that it fails
         if is_interruption(error):
             _say("Stopped.")
@@ -49,14 +46,37 @@ def main() -> None:
 
         report = "This error was not expected. Please report it with the lines above."
         _say(redact(traceback.format_exc()) + report)
-        sys.exit(70)
+        code = 70
+    sys.exit(code)
 
 
-def _call() -> None:
+def _run(arguments: list[str]) -> int:
+    """Run the command; report output that cannot be written, for example because the disk is full."""
+    try:
+        try:
+            return _call(arguments)
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        if error.filename is not None or error.errno not in _UNWRITABLE:
+            raise
+        forget_output()
+        raise InvalidInputError(
+            f"The output cannot be written ({os.strerror(error.errno)}). Free some space, or redirect the output."
+        ) from error
+
+
+_UNWRITABLE = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO)
+
+
+def _call(arguments: list[str]) -> int:
+    if arguments == ["--version"]:  # without the time that importing the commands takes
+        print(f"krag-eval {__version__}")
+        return 0
     try:
         from krag_eval_cli.app import Program
 
-        Program()(prog_name="krag-eval")  # also as `python -m krag_eval`
+        return Program().call(arguments)
     except ImportError as error:
         if error.name not in ("click", "rich"):
             raise
@@ -68,27 +88,6 @@ def _say(text: str, *, is_line: bool = False) -> None:
     print(escape_controls(text.replace("\n", "\\n") if is_line else text), file=sys.stderr)
 
 
-def _run(app: Callable[[], object]) -> None:
-    """Run the command; report output that cannot be written, for example because the disk is full."""
-    try:
-        try:
-            app()
-        finally:
-            sys.stdout.flush()
-    except (OSError, SystemExit) as error:
-        cause = error.__context__ if isinstance(error, SystemExit) else error  # click exits with 1 if nobody reads
-        if not isinstance(cause, OSError) or cause.filename is not None or cause.errno not in _UNWRITABLE:
-            raise
-        with contextlib.suppress(OSError, ValueError):  # Python would try to write again when it exits, and complain
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if cause.errno == errno.EPIPE:
-            sys.exit(PIPE_CLOSED)
-        raise InvalidInputError(
-            f"The output cannot be written ({os.strerror(cause.errno)}). Free some space, or redirect the output."
-        ) from error
-
-
-_UNWRITABLE = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO, errno.EPIPE)
 _show_any_warning = warnings.showwarning
 
 

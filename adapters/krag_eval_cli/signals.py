@@ -43,9 +43,14 @@ def exit_codes() -> Iterator[None]:
         print(str(interruption) or "Stopped.", file=sys.stderr)
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
-        with contextlib.suppress(OSError, ValueError):  # Python would try to write again when it exits, and complain
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget_output()
         sys.exit(PIPE_CLOSED)
+
+
+def forget_output() -> None:
+    """Let go of what could not be written: Python would try again when it exits, and complain."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def is_interruption(error: BaseException | None) -> bool:

@@ -144,15 +144,11 @@ def put_label(path: Path, row: Mapping[str, Any]) -> int:
 
 def put_labels(path: Path, rows: Sequence[Mapping[str, Any]]) -> int:
     """Add several rows to a file of labels at once, as `put_label` adds one."""
-    labels = [_read("The label", row, _id_key_of(row)) for row in rows]
+    labels = [(row, _read("The label", row, _id_key_of(row))) for row in rows]
     new = {pair_of(row) for row in rows}
     with locked(path):
         kept = [old for _, old in read_checked(path) if pair_of(old) not in new] if path.exists() else []
-        kept += [
-            dict(row)
-            for row, label in zip(rows, labels, strict=True)
-            if label.note or label.keeps_grade or label.grade is not None
-        ]
+        kept += [dict(row) for row, one in labels if one.note or one.keeps_grade or one.grade is not None]
         write_atomically(path, (with_checksum(one, "a label") for one in kept))
     return len(kept)
 
@@ -354,9 +350,7 @@ class LabelFiles:
             raise
         if not (lost := pairs - there):
             return
-        has = (
-            "was removed" if not path.exists() else f"no longer has {len(lost)} of its {number_of(len(pairs), 'label')}"
-        )
+        has = f"no longer has {len(lost)} of its {number_of(len(pairs), 'label')}" if path.exists() else "was removed"
         cure = "The next label begins a new file." if not there else "The next one is added to those that are left."
         if there.isdisjoint(pairs) and there:
             cure = "It is another file now: move it away, or bring the old one back."

@@ -4,40 +4,24 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import Any, Literal, get_args
 
-from krag_eval import (
-    Document,
-    EvalSet,
-    InvalidInputError,
-    Need,
-    Question,
-    Span,
-    as_document,
-    as_evalset,
-    normalize,
-)
+from krag_eval import Document, EvalSet, InvalidInputError, Need, Question, Span, as_document, as_evalset, normalize
 from krag_eval.toolkit import (
     DOC_KEY,
-    FOUND,
-    MOST_ALTERNATIVES,
     OFFSETS,
     SUPERSEDED_BY,
     Argument,
-    Chunks,
     CorpusTexts,
     IdKey,
-    Link,
-    Passage,
     Side,
     alternatives_in,
     check_new,
     clip,
     fields_of,
-    find_links,
     id_at,
     one_of,
     read_grade,
@@ -46,6 +30,7 @@ from krag_eval.toolkit import (
     refuse,
     says_place,
 )
+from krag_eval_labels.passages import FOUND, MOST_ALTERNATIVES, Chunks, Link, Passage, find_links
 
 # A chunk so many times as long as a passage is more than that passage with some edits.
 _LARGER = 1.25
@@ -220,9 +205,11 @@ class _Search:
         ids, others = self._ids(link.chunks), self._ids(link.alternatives)
         known = replace(unknown, method=link.method, similarity=link.similarity, alternatives=others, text=passage.text)
         status = self._status(passage, link)
-        if status == "lost":
-            return replace(known, status=status, nearest=ids)
-        return replace(known, status=status, new_ids=ids)
+        return (
+            replace(known, status="lost", nearest=ids)
+            if status == "lost"
+            else replace(known, status=status, new_ids=ids)
+        )
 
     def forbid(self, question: Question, document: Document, passage: Passage | None, gold: Sequence[Anchor]) -> Anchor:
         """Return what became of a forbidden document: what is only alike is another one; every copy is forbidden."""
@@ -244,24 +231,17 @@ class _Search:
             return "lost"
         if len(link.chunks) > 1:
             return "split"
-        form = self._chunks.forms[link.chunks[0]]
-        before = self._before.get(passage.id or "")
-        if link.method == "span" and passage.span is not None:
-            if self._chunks.documents[link.chunks[0]].id == passage.id:
-                return "valid"
-            return (
-                "merged"
-                if len(self._chunks.texts[link.chunks[0]]) > _LARGER * (passage.span.end - passage.span.start)
-                else "moved"
-            )
+        before, form = self._before.get(passage.id or ""), normalize(passage.text)
         # The passage was a whole chunk, which has grown; otherwise the same chunk holds it as before.
-        was_whole = before is not None and normalize(before.text or "") == normalize(passage.text)
+        was_whole = before is not None and normalize(before.text or "") == form
         has_grown = was_whole and link.method == "containment"
         if self._chunks.documents[link.chunks[0]].id == passage.id and not has_grown:
             return "valid"
-        if link.method == "text":
-            return "moved"
-        is_larger = link.method == "containment" or len(form) > _LARGER * len(normalize(passage.text))
+        if link.method == "span" and passage.span is not None:
+            length, own = len(self._chunks.texts[link.chunks[0]]), passage.span.end - passage.span.start
+        else:
+            length, own = len(self._chunks.forms[link.chunks[0]]), len(form)
+        is_larger = link.method == "containment" or (link.method != "text" and length > _LARGER * own)
         return "merged" if is_larger else "moved"
 
     def _ids(self, places: Sequence[int]) -> tuple[str, ...]:
@@ -502,20 +482,12 @@ class ReanchorReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report for JSON, without the question set."""
-        return {
-            "ok": self.ok,
-            "n_questions": len(self.evalset),
-            "counts": self.counts,
-            "passages": [_row(anchor) for anchor in self.anchors],
-            "documents": [asdict(document) for document in self.documents],
-            **(
-                {"forbidden": [_row(anchor) | {"also_gold": anchor.also_gold} for anchor in self.forbidden]}
-                if self.forbidden
-                else {}
-            ),
-        }
+        whole: dict[str, Any] = {"ok": self.ok, "n_questions": len(self.evalset), "counts": self.counts}
+        whole |= {"passages": [_row(anchor, ["also_gold"]) for anchor in self.anchors]}
+        whole |= {"documents": [asdict(document) for document in self.documents]}
+        return whole | ({"forbidden": [_row(anchor) for anchor in self.forbidden]} if self.forbidden else {})
 
 
-def _row(anchor: Anchor) -> dict[str, Any]:
+def _row(anchor: Anchor, without: Collection[str] = ()) -> dict[str, Any]:
     row = asdict(anchor) | {"text": anchor.text and clip(anchor.text, _SHOWN)}
-    return {name: value for name, value in row.items() if name != "also_gold"}
+    return {name: value for name, value in row.items() if name not in without}

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from krag_eval import InvalidInputError
-from krag_eval.toolkit import describe_error, threads
+from krag_eval.toolkit import describe_error, refuse, threads
 from krag_eval_live import RetrievalSink, ScoredRetrieval, ScoredSession
 
 _LOG = logging.getLogger("krag_eval.langsmith")
@@ -67,10 +66,7 @@ class LangSmithFeedbackSink(RetrievalSink):
 
     def __init__(self, client: Any = None, *, prefix: str = "", extend_retention: bool = True) -> None:
         if client is not None and not callable(getattr(client, "create_feedback", None)):
-            raise InvalidInputError(
-                f"`client` is of the type {type(client).__name__}, not a LangSmith client. Pass a `langsmith.Client()` "
-                "or leave it out."
-            )
+            refuse("client", "a LangSmith client", client, "Pass a `langsmith.Client()`, or leave it out.")
         self.counters, self.problems = FeedbackCounters(), list[str]()
         self._client, self._prefix = client, prefix
         self._further: dict[str, Any] = {} if extend_retention else {"extend_trace_retention": False}

@@ -107,7 +107,7 @@ class RetrievalScoringHandler(TracedScorer, BaseCallbackHandler):
     (0, 0)
     """
 
-    _documents = "LangChain documents"
+    _framework, _documents = "langchain", "LangChain documents"
     run_inline = True  # sinks read the current trace from the application's own context
     raise_error = False
     ignore_llm = True
@@ -185,7 +185,7 @@ class RetrievalScoringHandler(TracedScorer, BaseCallbackHandler):
             self._runs.forget_failures_of(run, query, place.query_id)
         self._note_search(run)
         self.begin(
-            "langchain",
+            self._framework,
             run_id,
             query,
             query_id=place.query_id,
@@ -311,7 +311,9 @@ class RetrievalScoringHandler(TracedScorer, BaseCallbackHandler):
         if run.parent is None:
             self._join_graph_handlers()
             self._resume(run, inputs, (given.get("metadata") or {}).get("thread_id"))
-        run.targets = self.locate("langchain", run_id)  # at the end the handler of a sink may have closed it already
+        run.targets = self.locate(
+            self._framework, run_id
+        )  # at the end the handler of a sink may have closed it already
         return run
 
     def _resume(self, run: _OpenRun, inputs: Any, thread_id: object) -> None:
@@ -368,19 +370,7 @@ class RetrievalScoringHandler(TracedScorer, BaseCallbackHandler):
         place = run.place_in(run.asked)
         query = run.root.query if run.query is None else run.query
         self._runs.forget_failures_of(run, query, place.query_id)
-        self._note_search(run, run.name)
-        self.begin(
-            "langchain",
-            run.run_id,
-            query,
-            query_id=place.query_id,
-            question=place.question,
-            name=run.name,
-            session_id=place.session_id,
-            tool=run.tool,
-            started=run.started,
-            targets=run.targets,
-        )
+        self._begin_step(run, run.run_id, run.name, query, place)
 
     def place_here(self) -> Place:
         """Return the run around a function that is a retrieval, and note that it has searched."""

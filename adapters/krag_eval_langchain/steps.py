@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage, ToolMessage
 
-from krag_eval.toolkit import as_json
+from krag_eval_formats.dialects import as_json
 from krag_eval_live.tools import near_surface
 
 _DEEPEST = 4
@@ -27,7 +27,7 @@ def documents_in(value: Any) -> list[Document]:
     They may lie in lists, in the state of a graph, in the update of a `Command`, and in the artifact of a tool's
     message, or be printed as its content.
     """
-    return list(near_surface(value, _parts_of, _DEEPEST))
+    return near_surface(value, _kind_of, _parts, _DEEPEST)
 
 
 def new_documents(output: object, given: Keys, *, may_be_empty: bool) -> list[Document] | None:
@@ -90,11 +90,6 @@ _kind_of: Callable[[type], str] = functools.lru_cache(maxsize=1_000)(_read_kind)
 
 def _names_of(type_: type) -> Iterable[str]:
     return getattr(type_, "__dataclass_fields__", None) or getattr(type_, "model_fields", None) or ()
-
-
-def _parts_of(value: object) -> Iterable[object] | None:
-    kind = _kind_of(type(value))
-    return None if kind == "document" else () if kind == "other" else _parts(value)
 
 
 def _parts(value: object) -> Iterable[object]:

@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from krag_eval import EvaluationResult, InvalidInputError
-from krag_eval.toolkit import DEFAULT_CUT_OFFS, FromTools, IdKey, check_count, question_in, warn
+from krag_eval.toolkit import DEFAULT_CUT_OFFS, IdKey, check_count, warn
+from krag_eval_formats.dialects import FromTools, question_in
 from krag_eval_langfuse.client import check_run_id
 from krag_eval_langfuse.delivery import requests_of
 from krag_eval_langfuse.fields import BareStrings, Where, as_row, find_retrieved

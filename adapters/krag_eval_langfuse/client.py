@@ -6,7 +6,6 @@ Private attributes of the client are read only here, each with a fallback.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 import queue
 import time
@@ -15,8 +14,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from krag_eval import KragEvalError, MissingDependencyError, Redactor
-from krag_eval.toolkit import refuse
+from krag_eval import KragEvalError, Redactor
+from krag_eval.toolkit import need_installed, refuse
 
 _PACKAGE = "langfuse"
 _REDACTORS: weakref.WeakKeyDictionary[Any, Redactor] = weakref.WeakKeyDictionary()
@@ -34,30 +33,9 @@ class LangfuseDeliveryError(KragEvalError):
         super().__init__(message)
         self.problems = problems
 
-    def __reduce__(self) -> tuple[type[LangfuseDeliveryError], tuple[str, tuple[str, ...]]]:
-        return type(self), (str(self), self.problems)
-
 
 class LangfuseRequestError(KragEvalError):
     """A request to Langfuse failed, so that nothing could be read or written."""
-
-
-def check_installed(needed_by: str) -> None:
-    """Check that langfuse is installed, without importing it: the import takes a second.
-
-    Raises:
-        MissingDependencyError: It is not installed.
-    """
-    try:
-        found = importlib.util.find_spec(_PACKAGE) is not None
-    except ValueError:  # a module object created by hand
-        found = True
-    except ImportError as error:  # raised by a custom finder
-        if error.name != _PACKAGE:
-            raise
-        found = False
-    if not found:
-        raise MissingDependencyError(needed_by, _PACKAGE, _PACKAGE)
 
 
 def load_langfuse(needed_by: str, module: str = _PACKAGE) -> Any:
@@ -66,7 +44,7 @@ def load_langfuse(needed_by: str, module: str = _PACKAGE) -> Any:
     Raises:
         MissingDependencyError: It is not installed.
     """
-    check_installed(needed_by)
+    need_installed(needed_by, _PACKAGE, _PACKAGE)
     return importlib.import_module(module)
 
 

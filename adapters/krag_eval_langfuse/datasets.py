@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from krag_eval import EvalSet, InvalidInputError, Question
-from krag_eval.toolkit import refuse
+from krag_eval.toolkit import one_of, refuse
 from krag_eval_langfuse.delivery import requests_of
 from krag_eval_langfuse.fields import BareStrings, Fields, NothingFoundError, Where, find_gold
 
@@ -95,8 +95,7 @@ def evalset_from_langfuse_dataset(
     Raises:
         InvalidInputError: An item has no gold, or cannot be read; the message names it.
     """
-    if strings not in ("text", "id"):
-        refuse("strings", "'text' or 'id', to read bare strings as", strings)
+    one_of("strings", strings, ("text", "id"))
     questions = []
     for item in _items(dataset):
         item_id = str(item.id)

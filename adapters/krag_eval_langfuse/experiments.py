@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import InvalidInputError, RowScorer, Scorer
-from krag_eval.toolkit import DEFAULT_CUT_OFFS, IdKey, warn
-from krag_eval_langfuse.client import check_installed, load_langfuse
+from krag_eval.toolkit import DEFAULT_CUT_OFFS, IdKey, need_installed, warn
+from krag_eval_langfuse.client import load_langfuse
 from krag_eval_langfuse.fields import BareStrings, Where, find_gold, find_retrieved, gold_at
 from krag_eval_langfuse.scores import ScoreNames
 
@@ -146,7 +146,7 @@ def as_langfuse_evaluators(
         InvalidInputError: An argument is invalid.
         MissingDependencyError: langfuse is not installed.
     """
-    check_installed("as_langfuse_evaluators")
+    need_installed("as_langfuse_evaluators", "langfuse", "langfuse")
     scoring = _Scoring(k, metrics, gold, retrieved, prefix, level, doc_key, booleans, verdicts, config_ids, settings)
     warned: list[bool] = []
 
@@ -207,7 +207,7 @@ def as_langfuse_run_evaluators(
         InvalidInputError: An argument is invalid.
         MissingDependencyError: langfuse is not installed.
     """
-    check_installed("as_langfuse_run_evaluators")
+    need_installed("as_langfuse_run_evaluators", "langfuse", "langfuse")
     scoring = _Scoring(k, metrics, gold, retrieved, prefix, level, doc_key, booleans, verdicts, config_ids, settings)
 
     def krag_eval_retrieval_of_run(*, item_results: Sequence[Any], **_: Any) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from krag_eval_langfuse.locating import Locator
 from krag_eval_langfuse.scores import Primitive, Score, ScoreNames, Target, make_scores, texts
 from krag_eval_langfuse.sender import ScoreCounters, ScoreSender
 from krag_eval_live import RetrievalSink, ScoredRetrieval, ScoredSession
+from krag_eval_live.sinks import fewest_searches
 
 if TYPE_CHECKING:
     from krag_eval.toolkit import Diagnosis
@@ -100,9 +100,7 @@ class LangfuseScoreHandler(RetrievalSink):
         sessions: str = "several",
         config_ids: Mapping[str, str] | None = None,
     ) -> None:
-        if sessions not in ("several", "all", "none"):
-            refuse("sessions", "'several', 'all' or 'none'", sessions)
-        self.fewest_searches = {"several": 2.0, "all": 1.0, "none": math.inf}[sessions]
+        self.fewest_searches = fewest_searches(sessions)
         self._traces = None if trace_ids is None else _TraceMap(trace_ids)
         self._whole = None
         if dataset_run_id is not None or session_id is not None:

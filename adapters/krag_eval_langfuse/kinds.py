@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from krag_eval.toolkit import FromTools, as_json, documents_in, keys_of
+from krag_eval_formats.dialects import FromTools, as_json, documents_in, keys_of
 from krag_eval_live.tools import Extracted
 
 # A retrieval may be of any of these kinds; the first are always, the others if they returned documents.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from krag_eval import InvalidInputError
+from krag_eval.toolkit import refuse
 from krag_eval_langfuse.client import project_of, project_of_span, records
 from krag_eval_langfuse.scores import Target
 
@@ -196,8 +196,6 @@ def _as_uuid(run_id: object) -> object:
 
 def _checked(handler: Any) -> Any:
     if isinstance(handler, type) or not callable(getattr(handler, "on_retriever_start", None)):
-        raise InvalidInputError(
-            f"{handler!r:.80} is not a callback handler of Langfuse for LangChain. "
-            "Pass the `langfuse.langchain.CallbackHandler()` that the chain is called with."
-        )
+        cure = "Pass the `langfuse.langchain.CallbackHandler()` that the chain is called with."
+        refuse("langchain_handler", "a callback handler of Langfuse for LangChain", handler, cure)
     return handler

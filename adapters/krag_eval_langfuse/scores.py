@@ -226,10 +226,8 @@ class ScoreNames:
 
     def __init__(self, prefix: Any, *, booleans: bool = False, verdicts: bool = False, config_ids: Any = None) -> None:
         if not isinstance(prefix, str) or not _ALLOWED.match(prefix) or len(prefix) >= _LONGEST:
-            raise InvalidInputError(
-                f"`prefix` is {prefix!r:.60}. The names of score configs in Langfuse have at most {_LONGEST} letters, "
-                "digits, spaces and _ . ( ) -. Use a short prefix of these, such as 'krag.'."
-            )
+            must = f"fewer than {_LONGEST} letters, digits, spaces and _ . ( ) -, of which score configs have names"
+            refuse("prefix", must, prefix, "Use a short prefix, such as 'krag.'.")
         given = {} if config_ids is None else config_ids
         if not isinstance(given, Mapping) or not all(
             isinstance(one, str) and one for pair in given.items() for one in pair

@@ -8,13 +8,12 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
-from krag_eval import InvalidInputError, KragEvalError
-from krag_eval.toolkit import lifecycle, refuse, warn
+from krag_eval import KragEvalError
+from krag_eval.toolkit import lifecycle, need_installed, one_of, refuse, warn
 from krag_eval_langfuse.client import (
     LangfuseDeliveryError,
-    check_installed,
     load_langfuse,
     why_disabled,
     without_keys,
@@ -24,7 +23,6 @@ from krag_eval_langfuse.outbox import open_outbox
 from krag_eval_langfuse.scores import Primitive, Score
 
 _LOG = logging.getLogger("krag_eval.langfuse")
-OnError = Literal["log", "raise"]
 MOST_PROBLEMS = 20
 DELIVERIES = ("queue", "sync", "outbox")
 
@@ -78,15 +76,12 @@ class ScoreSender:
     def __init__(
         self, client: Any, *, delivery: str, on_error: str, needed_by: str, outbox: str | os.PathLike[str] | None = None
     ) -> None:
-        if on_error not in get_args(OnError):
-            refuse("on_error", "'log' or 'raise'", on_error)
+        one_of("on_error", on_error, ("log", "raise"))
         if client is not None and not callable(getattr(client, "create_score", None)):
-            raise InvalidInputError(
-                f"`client` is of the type {type(client).__name__}, not a Langfuse client. Pass one, such as "
-                "`langfuse.get_client()` or `Langfuse(...)`, or leave it out."
-            )
+            cure = "Pass one, such as `langfuse.get_client()` or `Langfuse(...)`, or leave it out."
+            refuse("client", "a Langfuse client", client, cure)
         if client is None:
-            check_installed(needed_by)
+            need_installed(needed_by, "langfuse", "langfuse")
         self.problems: list[str] = []
         self._delivery = make_delivery(delivery, outbox)
         self._counters = ScoreCounters()
@@ -243,20 +238,14 @@ def make_delivery(name: object, outbox: str | os.PathLike[str] | None) -> Delive
         InvalidInputError: The name is unknown, or `outbox` is missing, superfluous or unusable.
     """
     if name not in DELIVERIES:
-        raise InvalidInputError(
-            f"`delivery` is {name!r:.60}. Known ones: {', '.join(DELIVERIES)}. Use 'queue' in an application, 'sync' "
-            "if every score must be confirmed, or 'outbox' if none may be lost."
-        )
+        cure = "Use 'queue' in an application, 'sync' if each score must be confirmed, 'outbox' if none may be lost."
+        refuse("delivery", f"one of {', '.join(DELIVERIES)}", name, cure)
     if name != "outbox":
         if outbox is not None:
-            raise InvalidInputError(
-                f"`outbox` is {outbox!r:.60}, and `delivery` is {name!r}, which writes no file. Pass "
-                'delivery="outbox" with it, or leave it out.'
-            )
+            must = f"left out with delivery={name!r}, which writes no file"
+            refuse("outbox", must, outbox, 'Pass delivery="outbox" with it.')
         return QueueDelivery() if name == "queue" else SyncDelivery()
     if not isinstance(outbox, (str, os.PathLike)) or not os.fspath(outbox):
-        raise InvalidInputError(
-            f'`outbox` is {outbox!r:.60}. With delivery="outbox" scores are written to a file before they are sent. '
-            'Pass its path, such as outbox="langfuse.outbox".'
-        )
+        must = "the path of the file to which scores are written before they are sent"
+        refuse("outbox", must, outbox, 'Pass one, such as outbox="langfuse.outbox".')
     return open_outbox(outbox)

@@ -40,7 +40,7 @@ class GoldLookup:
     Args:
         gold: An `EvalSet`, a list of questions or rows, or a pandas frame; or a mapping from a query's id or text to
             its gold documents, or pairs of these. With `match_method="id"` alone, documents may be bare ids, or a
-            mapping from ids to grades.
+            mapping from ids to grades. With None, no query is found.
         settings: The scoring settings, with which the documents are read once to find bad ones.
         level: `"chunk"` or `"document"`: which gold of an evaluation set counts.
         doc_key: The metadata key of document ids.
@@ -55,6 +55,8 @@ class GoldLookup:
         self._by_id: dict[str, Gold] = {}
         self._by_text: dict[str, Gold | None] = {}
         self._rules: dict[str, Question] = {}
+        if gold is None:
+            return
         if is_evalset(gold):
             self._read_evalset(as_evalset(gold), level, doc_key)
         else:

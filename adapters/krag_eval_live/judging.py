@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -93,8 +93,8 @@ class RetrievalJudge:
         self._parts = ["level:document"] if level == "document" else []
         self._front = DOCUMENT_IDS if self._parts else NO_LISTS
         self._parts += [f"sample:{sample:g}"] if sample < 1 else []
-        self._gold = None if gold is None else GoldLookup(gold, self._settings, level=level, doc_key=doc_key)
-        self.has_rules = self._gold is not None and self._gold.has_rules
+        self._gold = GoldLookup(gold, self._settings, level=level, doc_key=doc_key)
+        self.has_rules = self._gold.has_rules
         asked = [*METRICS, *LEAK_METRICS] if self.has_rules and metrics is None else metrics
         self._cut_offs, self._table = choose_metrics(asked, self._settings, k)
         self._given: dict[str, Any] = {"k": k, "metrics": asked, **settings}
@@ -133,12 +133,9 @@ class RetrievalJudge:
         if not self._kept:
             return self._scorer.result()
         retrievals, gold = zip(*self._kept, strict=True)
-        actual, rules = (
-            [documents for _, documents in gold],
-            None if self._gold is None else self._gold.read_rules(gold),
-        )
+        actual = [documents for _, documents in gold]
         return measure(
-            judge_batch(actual, [r.ranking for r in retrievals], self._settings, rules=rules),
+            judge_batch(actual, [r.ranking for r in retrievals], self._settings, rules=self._gold.read_rules(gold)),
             self._cut_offs,
             self._table,
             queries=[str(retrieval.query) for retrieval in retrievals],
@@ -161,13 +158,8 @@ class RetrievalJudge:
             warn(*error.args)
 
     def _gold_of(self, retrieval: Retrieval) -> Gold | None:
-        if self._gold is None:
-            return None
         found = self._gold.find(retrieval.query_id, retrieval.query)
         return self._gold.find(None, retrieval.question) if found is None else found
-
-    def _rules_of(self, found: Iterable[Gold]) -> dict[str, Any]:
-        return {} if self._gold is None else self._gold.rules_of(found)
 
     def _with_gold(self, retrievals: Sequence[Retrieval], gold: Mapping[int, Gold]) -> dict[int, Outcome]:
         if not gold:
@@ -176,7 +168,7 @@ class RetrievalJudge:
         part = self._scorer.score_batch(
             [documents for _, documents in gold.values()],
             [retrievals[i].ranking for i in gold],
-            **self._rules_of(gold.values()),
+            **self._gold.rules_of(gold.values()),
         )
         yield_to_others()
         repeats = count_repeats(part.detail.batch).tolist() if part.detail is not None else []
@@ -184,15 +176,13 @@ class RetrievalJudge:
         if self._keep:
             self._kept += [(retrievals[i], found) for i, found in gold.items()]
         return {
-            i: replace(
-                _scored(
-                    retrievals[i],
-                    gold[i][0],
-                    replace(row, index=first + row.index, id=gold[i][0], query=str(retrievals[i].query)),
-                    repeats[row.index],
-                    relevance[row.index],
-                ),
-                main_keys=self.main_keys,
+            i: _scored(
+                retrievals[i],
+                gold[i][0],
+                replace(row, index=first + row.index, id=gold[i][0], query=str(retrievals[i].query)),
+                repeats[row.index],
+                relevance[row.index],
+                self.main_keys,
             )
             for i, row in zip(gold, part.per_query, strict=True)
         }
@@ -213,6 +203,7 @@ def _scored(
     result: QueryResult | None,
     n_repeats: int,
     relevance: tuple[bool, ...] | None = None,
+    main_keys: tuple[str, ...] = (),
 ) -> ScoredRetrieval:
     error = retrieval.error
     return ScoredRetrieval(
@@ -227,4 +218,5 @@ def _scored(
         seconds=retrieval.seconds,
         ended_at=retrieval.ended_at or datetime.now(UTC),
         relevance=relevance,
+        main_keys=main_keys,
     )

@@ -63,7 +63,7 @@ class LiveOptions(ScoringSettings, total=False):
     """The arguments of `LiveScorer` beside the gold, for those who pass them on."""
 
     k: int | str | Sequence[int | str | None] | None
-    metrics: str | Sequence[str | MetricFunction] | None
+    metrics: Any
     sinks: object
     max_pending: int
     window: int
@@ -487,8 +487,7 @@ class LiveScorer(OfOneProcess):
         set. If a sink blocks the scorer for half a minute, retrievals that still wait are left out, and a warning says
         how many.
         """
-        self._wait_for_scores()
-        with self._scoring:
+        with self._settled():
             return self._judge.result()
 
     def sessions(self) -> Run:
@@ -499,8 +498,7 @@ class LiveScorer(OfOneProcess):
         Raises:
             InvalidInputError: `keep_documents` is not set.
         """
-        self._wait_for_sessions()
-        with self._scoring:
+        with self._settled(needs_sessions=True):
             return self._judge.sessions.run()
 
     def session_result(self) -> EvaluationResult:
@@ -511,35 +509,33 @@ class LiveScorer(OfOneProcess):
         Raises:
             InvalidInputError: `keep_documents` is not set.
         """
-        self._wait_for_sessions()
-        with self._scoring:
+        with self._settled(needs_sessions=True):
             return self._judge.session_result()
-
-    def _wait_for_sessions(self) -> None:
-        if not self._judge.sessions.keeps:
-            raise InvalidInputError("The documents of the sessions are not kept. Pass keep_documents=True.")
-        self._wait_for_scores()
 
     def window_means(self) -> dict[str, float | None]:
         """Return the mean of each key over the last `window` retrievals; None if none of them has a value."""
-        self._wait_for_scores()
-        with self._scoring:
+        with self._settled():
             keys = dict.fromkeys(key for row in self._last for key in row)
             return {key: mean_of(self._last, key)[0] for key in keys}
 
     def watch_status(self) -> dict[str, dict[str, int]]:
         """Return for each watched signal how many values it had, were missing or unusable; empty without `watch`."""
-        self._wait_for_scores()
-        with self._scoring:
+        with self._settled():
             return {} if self._watching is None else self._watching.status()
 
-    def _wait_for_scores(self) -> None:
+    @contextmanager
+    def _settled(self, *, needs_sessions: bool = False) -> Iterator[None]:
+        """Wait until all retrievals are scored, and let none be scored while results are made of them."""
+        if needs_sessions and not self._judge.sessions.keeps:
+            raise InvalidInputError("The documents of the sessions are not kept. Pass keep_documents=True.")
         left = self._queue.left_after(RESULT_TIMEOUT)
         if left:
             warn(
                 f"{left:,} retrievals are left out: after {RESULT_TIMEOUT:g} s they still wait to be scored, because a "
                 "sink or `on_alert` does not return. Give it a time limit of its own."
             )
+        with self._scoring:
+            yield
 
     def _close(self, run_id: object) -> Retrieval | None:
         with self._lock:

@@ -17,7 +17,6 @@ from krag_eval.toolkit import (
     Leaks,
     MetricsByName,
     RetrieverError,
-    Rules,
     SessionJudgments,
     Settings,
     Stage,
@@ -140,16 +139,14 @@ class SessionJudge:
     """Record sessions as rows of a run, and score those with gold; for one thread at a time.
 
     Args:
-        gold: Finds the gold documents of a question; None if there are none.
+        gold: Finds the gold documents of a question.
         settings: The scoring settings.
         k: One cut-off or several.
         keep: Keep every session, for `run` and `result`.
         metrics: The metrics of retrievals that were asked for; None for the default ones.
     """
 
-    def __init__(
-        self, gold: GoldLookup | None, settings: Settings, k: object, *, keep: bool, metrics: object = None
-    ) -> None:
+    def __init__(self, gold: GoldLookup, settings: Settings, k: object, *, keep: bool, metrics: object = None) -> None:
         self._gold, self._settings, self._k, self.keeps, self._metrics = gold, settings, k, keep, metrics
         self._copy = Copier(id_key=settings.id_key)
         self.start_anew()
@@ -169,8 +166,6 @@ class SessionJudge:
                 f"The searches of one session are for several questions: {', '.join(ids)!s:.200}. Give each question a "
                 "root run of its own."
             )
-        if self._gold is None:
-            return None
         texts = [text for text in (session.query, session.searches[0].query) if text]
         found = (self._gold.find(ids[0] if ids else None, text) for text in texts or [None])
         return next((one for one in found if one is not None), None)
@@ -183,7 +178,7 @@ class SessionJudge:
         """
         query_id = gold[0] if gold is not None else next(iter(session.query_ids), None)
         row = self._row(session, query_id or session.session_id)
-        if self.keeps and (gold is not None or self._gold is None):
+        if self.keeps and (gold is not None or not self._gold):
             self._kept.append((gold, row, str(session.query or session.searches[0].query)))
         values: dict[str, float | None] = {}
         if gold is not None and with_values:
@@ -219,7 +214,9 @@ class SessionJudge:
         if not has_sessions:  # the metrics of rankings stand beside those of sessions
             table = {**_at(of_rankings, cut_offs), **_at(table, of_sessions)}
             of_sessions = tuple(dict.fromkeys((*cut_offs, *of_sessions)))
-        judged = judge_batch([documents for _, documents in gold], rankings, self._settings, rules=self._rules_of(gold))
+        judged = judge_batch(
+            [documents for _, documents in gold], rankings, self._settings, rules=self._gold.read_rules(gold)
+        )
         return measure(
             replace(judged, leaks=leaks),
             of_sessions,
@@ -234,17 +231,11 @@ class SessionJudge:
         self, gold: Sequence[Gold], rows: Sequence[RunRow]
     ) -> tuple[SessionJudgments, Leaks | None, Sequence[GivenCutOff], MetricsByName]:
         """Return what the searches of each session found and leaked, and the metrics that can be computed."""
-        rules = self._rules_of(gold)
+        rules = self._gold.read_rules(gold)
         sessions, leaks = judge_with_rules([documents for _, documents in gold], rows, self._settings, rules)
-        names = [
-            *choose_session_metrics(sessions),
-            *(LEAK_METRICS if self._gold is not None and self._gold.has_rules else ()),
-        ]
+        names = [*choose_session_metrics(sessions), *(LEAK_METRICS if self._gold.has_rules else ())]
         cut_offs, table = choose_metrics(names, self._settings, self._k, of_run=True)
         return sessions, leaks, cut_offs, bind_sessions(table, sessions)
-
-    def _rules_of(self, gold: Sequence[Gold]) -> Rules | None:
-        return None if self._gold is None else self._gold.read_rules(gold)
 
     def _row(self, session: Session, query_id: str) -> RunRow:
         searches = tuple(map(self._search, session.searches))

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from krag_eval import EvaluationCallback, InvalidInputError, RunRow
-from krag_eval.toolkit import DefaultCutOffs, QueryResult, cached_property
+from krag_eval.toolkit import DefaultCutOffs, QueryResult, cached_property, one_of
 
 # What people watch, of retrievals and of sessions.
 _MAIN = ("hit_rate", "recall", "mrr", "ndcg", "leak")
@@ -146,6 +146,19 @@ class RetrievalSink(EvaluationCallback):
 
     def flush(self, timeout: float | None = None) -> object:
         """Send what is waiting; called by the scorer's `flush`. Return False if that did not finish in time."""
+
+
+def fewest_searches(sessions: str) -> float:
+    """Return how many searches a session has at least whose scores are sent.
+
+    Args:
+        sessions: Of which sessions they are sent: those of `"several"` searches, `"all"` or `"none"`.
+
+    Raises:
+        InvalidInputError: It is something else.
+    """
+    fewest = {"several": 2.0, "all": 1.0, "none": math.inf}
+    return fewest[one_of("sessions", sessions, list(fewest))]
 
 
 _METHODS = ("on_retrieval_scored", "on_query_scored")

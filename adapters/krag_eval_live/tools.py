@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import FromTools, as_json, refuse, unwrapped
+from krag_eval.toolkit import refuse
+from krag_eval_formats.dialects import FromTools, as_json, unwrapped
 
 _MOST_VALUES = 2_000
 
@@ -39,26 +40,31 @@ class Extracted:
         return iter(list(found))
 
 
-def near_surface(value: object, parts_of: Callable[[Any], Iterable[object] | None], deepest: int) -> Iterator[Any]:
-    """Yield what lies near the surface of a value, as documents do in the state of a graph.
+def near_surface(
+    value: object, kind_of: Callable[[type], str], parts_of: Callable[[Any], Iterable[object]], deepest: int
+) -> list[Any]:
+    """Return the documents near the surface of a value, such as the state of a graph, in their order.
 
     Args:
-        value: The value; of a large one, the first 2,000 parts are looked at.
-        parts_of: Returns the parts of a value, or None for one that is to be yielded.
+        value: The value; of a large one, the first 2,000 parts are looked at, for which the application waits.
+        kind_of: Returns what a value of a type is: `"document"`, `"parts"` if it has some, or `"other"`.
+        parts_of: Returns the parts of a value that has some.
         deepest: How deep parts of parts are looked at.
     """
+    found: list[Any] = []
     values: list[object] = [value]
     n_values = 1
     for _ in range(deepest + 1):
         parts: list[object] = []
         for one in values:
-            inner = parts_of(one)
-            if inner is None:
-                yield one
-            else:
-                parts += inner
+            kind = kind_of(type(one))
+            if kind == "document":
+                found.append(one)
+            elif kind != "other":
+                parts += parts_of(one)
         values = parts[: _MOST_VALUES - n_values]
         n_values += len(values)
+    return found
 
 
 def kind_of(returned: object) -> str:

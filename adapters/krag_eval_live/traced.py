@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Self, Unpack
 
-from krag_eval.toolkit import FromTools, check_names
+from krag_eval.toolkit import check_names
+from krag_eval_formats.dialects import FromTools
+from krag_eval_live.functions import Place
 from krag_eval_live.scorer import LiveOptions, LiveScorer
 from krag_eval_live.tools import check_tools, kind_of
 
@@ -50,7 +52,10 @@ class OpenRun:
     @property
     def root(self) -> Self:
         """The outermost run around it."""
-        return next(run for run in self.around() if run.parent is None)
+        run = self
+        while run.parent is not None:
+            run = run.parent
+        return run
 
     def note_search(self) -> None:
         """Note a retrieval in this run and in all runs around it: what they return was counted there."""
@@ -67,6 +72,7 @@ class TracedScorer(LiveScorer):
         **options: The other arguments of `LiveScorer`.
     """
 
+    _framework = ""
     _roots = "runs"
     _documents = "documents"
 
@@ -85,6 +91,22 @@ class TracedScorer(LiveScorer):
             self._searches.add(name)
         if run is not None:
             run.note_search()
+
+    def _begin_step(self, run: OpenRun, run_id: object, name: str | None, query: object, place: Place) -> None:
+        """Begin the retrieval of a tool or step, whose end showed that it is one."""
+        self._note_search(run, name)
+        self.begin(
+            self._framework,
+            run_id,
+            query,
+            query_id=place.query_id,
+            question=place.question,
+            name=name,
+            session_id=place.session_id,
+            tool=run.tool,
+            started=run.started,
+            targets=run.targets,
+        )
 
     def _note_unread(self, tool: str | None, returned: object) -> None:
         """Note that a tool returned something that is no documents."""

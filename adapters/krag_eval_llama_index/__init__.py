@@ -11,17 +11,16 @@ Importing this package does not import LlamaIndex.
 
 import lazy_loader as _lazy_loader
 
+from krag_eval.toolkit import needing as _needing
+
+# `llama_index` is a namespace package: it exists as soon as one of its integrations is installed.
+_MODULES = ("llama_index", "llama_index.core")
+
 # The public names are listed in `__init__.pyi`. Each is loaded on first use.
 _load, __dir__, __all__ = _lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> object:
-    try:
-        return _load(name)
-    except ImportError as error:
-        # `llama_index` is a namespace package: it exists as soon as one of its integrations is installed.
-        if error.name not in ("llama_index", "llama_index.core"):
-            raise
-        from krag_eval import MissingDependencyError
-
-        raise MissingDependencyError(f"krag_eval_llama_index.{name}", "llama-index-core", "llama-index") from error
+    with _needing(f"krag_eval_llama_index.{name}", "llama-index-core", "llama-index", module=_MODULES):
+        value: object = _load(name)
+    return value

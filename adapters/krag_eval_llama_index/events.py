@@ -19,7 +19,9 @@ from llama_index.core.instrumentation.span_handlers import NullSpanHandler
 from pydantic import PrivateAttr
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import LIVE_CUT_OFFS, FromTools, as_id, as_json, refuse
+from krag_eval.toolkit import LIVE_CUT_OFFS, as_id, refuse
+from krag_eval_formats.dialects import FromTools, as_json
+from krag_eval_live.functions import Place
 from krag_eval_live.tools import Extracted
 from krag_eval_live.traced import TracedScorer
 from krag_eval_llama_index.responses import as_documents
@@ -108,7 +110,7 @@ class RetrievalScoring(TracedScorer):
         **options: The other arguments of `LiveScorer`.
     """
 
-    _roots, _documents = "root spans", "nodes"
+    _framework, _roots, _documents = "llama_index", "root spans", "nodes"
 
     def __init__(
         self,
@@ -195,7 +197,7 @@ class RetrievalScoring(TracedScorer):
         outermost = span if outer is None else None
         self._note_search(span)
         self.begin(
-            "llama_index",
+            self._framework,
             span_id,
             query if isinstance(query, str) else query.query_str,
             query_id=None if tag is None else str(tag),
@@ -251,7 +253,7 @@ class RetrievalScoring(TracedScorer):
         if span.query is None:
             span.query = question_in(bound_args.arguments, is_root=parent is None)
         if span.is_tool or is_step(bound_args.arguments):  # at the end, a sink may no longer see its span
-            span.targets = self.locate("llama_index", span_id)
+            span.targets = self.locate(self._framework, span_id)
 
     def exit_span(self, span_id: str, instance: Any, bound_args: Any, result: Any, error: Any = None) -> None:
         """Note that a span has ended, perhaps with nodes that no retriever returned; with a root span, its session."""
@@ -299,19 +301,8 @@ class RetrievalScoring(TracedScorer):
 
     def _begin(self, span: Span, arguments: Any) -> None:
         """Begin the retrieval of a span that has ended, asked what it was given, or else the question around it."""
-        self._note_search(span, span.name)
-        self.begin(
-            "llama_index",
-            span.id,
-            question_in(arguments, is_root=True) or span.query or "",
-            query_id=span.query_id,
-            question=span.query,
-            name=span.name,
-            session_id=span.root.id,
-            tool=span.tool,
-            started=span.started,
-            targets=span.targets,
-        )
+        query = question_in(arguments, is_root=True) or span.query or ""
+        self._begin_step(span, span.id, span.name, query, Place(span.root.id, span.query_id, span.query))
         if span.parent is not None:
             span.parent.searched = span.id
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,11 +72,10 @@ def nodes_from(result: object, arguments: Mapping[str, Any], span: Span) -> list
 
     Of tools every node counts, of any other span those with scores: a pipeline that reads files returns nodes, too.
     """
-    kinds = (NodeWithScore, BaseNode) if span.is_tool else (NodeWithScore,)
-    found = list(_nodes_in(result, kinds))
+    found = _nodes_in(result, _kind_in_tools if span.is_tool else _kind_in_steps)
     if not found:
         return None
-    given = {node.node_id for node in _nodes_in(list(arguments.values()), (NodeWithScore, BaseNode))}
+    given = {node.node_id for node in _nodes_in(list(arguments.values()), _kind_in_tools)}
     known = given if span.is_tool else given | span.root.found
     new = [node for node in found if node.node_id not in known]
     return [node if isinstance(node, NodeWithScore) else NodeWithScore(node=node) for node in new] or None
@@ -109,9 +109,19 @@ def _text_of(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _nodes_in(value: object, kinds: tuple[type, ...]) -> Iterator[Any]:
+@functools.lru_cache(maxsize=1_000)
+def _kind_in_tools(type_: type) -> str:
+    return "document" if issubclass(type_, (NodeWithScore, BaseNode)) else "parts"
+
+
+@functools.lru_cache(maxsize=1_000)
+def _kind_in_steps(type_: type) -> str:
+    return "document" if issubclass(type_, NodeWithScore) else "parts"
+
+
+def _nodes_in(value: object, kind_of: Callable[[type], str]) -> list[Any]:
     """Return the nodes in lists, mappings, events, the output of a tool, and the sources of a response."""
-    return near_surface(value, lambda one: None if isinstance(one, kinds) else _parts_of(one), _DEEPEST)
+    return near_surface(value, kind_of, _parts_of, _DEEPEST)
 
 
 def _parts_of(value: object) -> Iterable[object]:

@@ -110,22 +110,20 @@ class LanguageModel(OfOneProcess):
         raise AssertionError  # the loop returns or raises
 
     def _read(self, reply: Reply, schema: Mapping[str, Any] | None) -> str | dict[str, Any]:
-        text = self._redact(reply.text)
+        text, problem = self._redact(reply.text), ""
+        refused = NoAnswerError(f"{self.name} refused: {in_quotes(text, 120)}", "refused", text)
         if reply.is_filtered:
-            raise NoAnswerError(f"{self.name} refused: {in_quotes(text, 120)}", "refused", text)
+            raise refused
         if schema is None:
             return reply.text if reply.parsed is None else str(dict(reply.parsed))
-        problem = "it contains no JSON object"
         for found in [dict(reply.parsed)] if reply.parsed is not None else json_objects(reply.text):
             wrong = next(violations(found, schema), None)
             if wrong is None:
                 return found
-            problem = self._redact(wrong) if problem == "it contains no JSON object" else problem
-        if problem == "it contains no JSON object":
-            if reply.sounds_refusing:
-                raise NoAnswerError(f"{self.name} refused: {in_quotes(text, 120)}", "refused", text)
-            if not text.strip():
-                problem = "it is empty"
+            problem = problem or self._redact(wrong)
+        if not problem and reply.sounds_refusing:
+            raise refused
+        problem = problem or ("it contains no JSON object" if text.strip() else "it is empty")
         if reply.is_cut_off:
             problem += " (it was cut off at the model's token limit)"
         raise NoAnswerError(f"{problem}: {in_quotes(text, 120)}" if text.strip() else problem, "bad_json", text)

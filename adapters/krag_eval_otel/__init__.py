@@ -8,17 +8,16 @@
 
 import lazy_loader as _lazy_loader
 
+from krag_eval.toolkit import needing as _needing
+
+# `opentelemetry` is a namespace package: it exists as soon as one of its parts is installed.
+_MODULES = ("opentelemetry", "opentelemetry.sdk", "opentelemetry.trace")
+
 # The public names are listed in `__init__.pyi`. Each is loaded on first use.
 _load, __dir__, __all__ = _lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> object:
-    try:
-        return _load(name)
-    except ImportError as error:
-        # `opentelemetry` is a namespace package: it exists as soon as one of its parts is installed.
-        if error.name not in ("opentelemetry", "opentelemetry.sdk", "opentelemetry.trace"):
-            raise
-        from krag_eval import MissingDependencyError
-
-        raise MissingDependencyError(f"krag_eval_otel.{name}", "opentelemetry-sdk", "otel") from error
+    with _needing(f"krag_eval_otel.{name}", "opentelemetry-sdk", "otel", module=_MODULES):
+        value: object = _load(name)
+    return value

@@ -14,7 +14,9 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from opentelemetry.trace import StatusCode, format_span_id, format_trace_id
 
 from krag_eval import EvaluationResult, InvalidInputError, Run, RunRow
-from krag_eval.toolkit import LIVE_CUT_OFFS, FromTools, TraceSession, TraceSpan, gold_first
+from krag_eval.toolkit import LIVE_CUT_OFFS, gold_first
+from krag_eval_formats import TraceSession, TraceSpan
+from krag_eval_formats.dialects import FromTools
 from krag_eval_live import LiveCounters, LiveScorer
 from krag_eval_live.tools import check_tools
 
@@ -52,8 +54,8 @@ class RetrievalSpanProcessor(BatchSpanProcessor):
     gold is scored by the gold of the question of its trace.
 
     Each trace is a session. It is scored when the span that began it in this process has ended, on a thread of the
-    processor's own, by the same reading as `krag_eval.read_traces`. Nothing that happens there reaches the application:
-    what cannot be scored is counted in `problems`.
+    processor's own, by the same reading as `krag_eval_formats.read_traces`. Nothing that happens there reaches the
+    application: what cannot be scored is counted in `problems`.
 
     Args:
         gold: An `EvalSet`, which is matched by id by default, or a mapping from a query's id or text to its gold
@@ -211,7 +213,7 @@ def send_traces(gold: object, run: Run, *, sinks: object, **options: Any) -> Liv
 
     Args:
         gold: The `EvalSet` with the questions.
-        run: What `krag_eval.read_traces` returned.
+        run: What `krag_eval_formats.read_traces` returned.
         sinks: One or several receivers of scores, such as `PhoenixSink`.
         **options: Further arguments of `krag_eval_live.LiveScorer`.
 

@@ -22,9 +22,9 @@ from opentelemetry._logs import LogRecord, SeverityNumber, get_logger
 from opentelemetry.trace import TraceFlags
 from opentelemetry.util.types import AnyValue
 
-from krag_eval import InvalidInputError
 from krag_eval.toolkit import refuse, retrying
 from krag_eval_live import RetrievalSink, ScoredRetrieval, ScoredSession
+from krag_eval_live.sinks import fewest_searches
 
 _LOG = logging.getLogger("krag_eval.otel")
 EVENT = "gen_ai.evaluation.result"
@@ -40,8 +40,6 @@ _PLACES_AT_ONCE, _ROWS_AT_ONCE = 200, 500
 _MOST_TRIES, _MOST_WAITING = 10, 10_000
 _MOST_PROBLEMS = 20
 _TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
-# How many searches a session has at least whose scores are sent.
-_FEWEST = {"several": 2.0, "all": 1.0, "none": math.inf}
 
 
 class SpanTarget(NamedTuple):
@@ -71,9 +69,7 @@ class _SpanSink(RetrievalSink):
     """
 
     def __init__(self, sessions: str) -> None:
-        if sessions not in _FEWEST:
-            refuse("sessions", "'several', 'all' or 'none'", sessions)
-        self.fewest_searches = _FEWEST[sessions]
+        self.fewest_searches = fewest_searches(sessions)
 
     def locate(self, framework: str, run_id: object) -> SpanTarget | None:
         if framework == "opentelemetry":
@@ -195,7 +191,7 @@ class PhoenixSink(_SpanSink):
     ) -> None:
         super().__init__(sessions)
         if not endpoint.startswith(("http://", "https://")):
-            raise InvalidInputError(f"`endpoint` is {endpoint!r:.60}. Give an address such as 'http://127.0.0.1:6006'.")
+            refuse("endpoint", "an address such as 'http://127.0.0.1:6006'", endpoint)
         self.counters = AnnotationCounters()
         self.problems: list[str] = []
         self._endpoint = endpoint.rstrip("/")

@@ -21,7 +21,6 @@ from krag_eval import (
     Run,
     compare,
     evaluate_run,
-    inspect_file,
     leaderboard,
     read_evalset,
     read_run,
@@ -34,6 +33,7 @@ from krag_eval.toolkit import (
     IdKey,
     Latency,
     ScoringSettings,
+    beside,
     check_names,
     clip,
     decisive_keys,
@@ -268,7 +268,8 @@ class _Folder:
 
 
 def _kind_of(path: Path) -> str:
-    return inspect_file(path).kind
+    kind: str = beside("inspect")(path).kind
+    return kind
 
 
 _NEITHER = {"log": "It is a log without gold documents.", "answers": "It has answers, and nothing that was retrieved."}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
 from sys import getsizeof
@@ -392,15 +392,12 @@ def _side(name: SideName, batch: Any, query_ids: Any, fields: Fields, settings: 
             *to_allow("values", longest),
         )
     offsets, structs = _flat(column_of_lists)
-    if pa.types.is_null(structs.type):
-        structs = pa.nulls(len(structs), pa.struct([pa.field("text", pa.string())]))
-    elif not pa.types.is_struct(structs.type):
-        structs = pa.StructArray.from_arrays([structs], [fields.bare], mask=structs.is_null())
+    structs = _as_structs(structs, fields)
     needs: tuple[IntArray | None, FloatArray | None] = None, None
     if name == "actual" and structs.type.get_field_index("any_of") >= 0:
         structs, offsets, needs = _with_alternatives(structs, offsets, query_ids, fields)
     structs = _with_ids(structs, settings.id_key)
-    there = {structs.type.field(number).name for number in range(structs.type.num_fields)}
+    there = {*_names(structs)}
 
     def column(field: str | None, convert: Callable[[Any], Any]) -> Any:
         return convert(structs.field(field)) if field in there else pa.nulls(len(structs), pa.large_string())
@@ -424,6 +421,15 @@ def _side(name: SideName, batch: Any, query_ids: Any, fields: Fields, settings: 
     return side
 
 
+def _as_structs(documents: Any, fields: Fields) -> Any:
+    """Return documents that are plain values as structs with one field."""
+    if pa.types.is_struct(documents.type):
+        return documents
+    if pa.types.is_null(documents.type):
+        return pa.nulls(len(documents), pa.struct([pa.field("text", pa.string())]))
+    return _struct_of({fields.bare: documents}, documents)
+
+
 def _with_alternatives(
     entries: Any, offsets: IntArray, query_ids: Any, fields: Fields
 ) -> tuple[Any, IntArray, tuple[IntArray | None, FloatArray | None]]:
@@ -444,12 +450,10 @@ def _with_alternatives(
     """
     lists = entries.field("any_of")
     is_need = np.asarray(lists.is_valid()) & np.asarray(entries.is_valid())
-    names = [entries.type.field(number).name for number in range(entries.type.num_fields)]
-    plain = pa.StructArray.from_arrays(
-        [entries.field(name) for name in names if name != "any_of"] or [pa.nulls(len(entries), pa.string())],
-        [name for name in names if name != "any_of"] or [fields.bare],
-        mask=entries.is_null(),
-    )
+    names = _names(entries)
+    columns = {name: entries.field(name) for name in names if name != "any_of"}
+    columns = columns or {fields.bare: pa.nulls(len(entries), pa.string())}
+    plain = _struct_of(columns, entries)
     if not is_need.any():
         return plain, offsets, (None, None)
     sizes = np.where(is_need, np.asarray(pc.fill_null(pc.list_value_length(lists), 1)), 1).astype(np.int64)
@@ -458,22 +462,18 @@ def _with_alternatives(
             raise _wrong_need(beside, offsets, query_ids, f"`{name}` stands beside `any_of`. {_NEED_FIELDS}")
     if not sizes.all():
         raise _wrong_need(sizes == 0, offsets, query_ids, "`any_of` is empty. A need has at least one alternative.")
-    alternatives = lists.filter(pa.array(is_need)).flatten()
-    if not pa.types.is_struct(alternatives.type):
-        alternatives = pa.StructArray.from_arrays([alternatives], [fields.bare], mask=alternatives.is_null())
+    alternatives = _as_structs(lists.filter(pa.array(is_need)).flatten(), fields)
     before = np.cumsum(np.where(is_need, sizes, 0)) - sizes
     places = pa.array(runs(np.where(is_need, len(entries) + before, np.arange(len(entries))), sizes))
     own = np.full(len(entries), np.nan)
     if "grade" in names:
         own = np.where(is_need, np.asarray(_as_numbers(entries.field("grade")).fill_null(np.nan)), np.nan)
-    joined = [
-        _joined(name, _without_views(plain), _without_views(alternatives)) for name in _union(plain, alternatives)
-    ]
-    documents = pa.StructArray.from_arrays(
-        [column.take(places) for column in joined],
-        _union(plain, alternatives),
-        mask=pa.concat_arrays([plain.is_null(), alternatives.is_null()]).take(places),
-    )
+    both = _without_views(plain), _without_views(alternatives)
+    joined = {
+        name: _joined(name, *both).take(places) for name in dict.fromkeys([*_names(plain), *_names(alternatives)])
+    }
+    is_null = pa.concat_arrays([plain.is_null(), alternatives.is_null()]).take(places)
+    documents = pa.StructArray.from_arrays([*joined.values()], [*joined], mask=is_null)
     needs = np.repeat(np.arange(len(entries)), sizes) if sizes.max() > 1 else None
     return documents, np.append(0, np.cumsum(sizes))[offsets], (needs, own)
 
@@ -488,21 +488,22 @@ def _wrong_need(wrong: BoolArray, offsets: IntArray, query_ids: Any, message: st
     return InvalidInputError(f"{place}: {message}")
 
 
-def _union(*structs: Any) -> list[str]:
-    return list(dict.fromkeys(one.type.field(n).name for one in structs for n in range(one.type.num_fields)))
+def _names(structs: Any) -> list[str]:
+    return [field.name for field in structs.type]
+
+
+def _struct_of(columns: Mapping[str, Any], like: Any) -> Any:
+    """Return documents with these columns, null where those of another array are."""
+    return pa.StructArray.from_arrays([*columns.values()], [*columns], mask=like.is_null())
 
 
 def _joined(name: str, *structs: Any) -> Any:
     """Return a field of several arrays of structs as one column, null where they do not have it."""
-    there = [one.field(name) for one in structs if one.type.get_field_index(name) >= 0]
+    there = [one.field(name) for one in structs if name in _names(one)]
     types = {column.type for column in there if not pa.types.is_null(column.type)}
     type_ = types.pop() if len(types) == 1 else pa.large_string()
-    return pa.concat_arrays(
-        [
-            one.field(name).cast(type_) if one.type.get_field_index(name) >= 0 else pa.nulls(len(one), type_)
-            for one in structs
-        ]
-    )
+    columns = [one.field(name) if name in _names(one) else pa.nulls(len(one), type_) for one in structs]
+    return pa.concat_arrays([column.cast(type_) for column in columns])
 
 
 def _with_ids(structs: Any, key: IdKey | None) -> Any:
@@ -510,9 +511,8 @@ def _with_ids(structs: Any, key: IdKey | None) -> Any:
     name, type_ = key_name(key or OWN_ID), type_under(structs.type, key or OWN_ID)
     if type_ is None or structs.type.get_field_index(name) >= 0:
         return structs
-    names = [structs.type.field(number).name for number in range(structs.type.num_fields)]
-    columns = [*map(structs.field, names), _under(structs, key or OWN_ID)]
-    return pa.StructArray.from_arrays(columns, [*names, name], mask=structs.is_null())
+    columns = {one: structs.field(one) for one in _names(structs)}
+    return _struct_of(columns | {name: _under(structs, key or OWN_ID)}, structs)
 
 
 def _under(structs: Any, key: IdKey) -> Any:
@@ -604,27 +604,24 @@ def _without_views(structs: Any) -> Any:
     """Return the documents without fields of the type `string_view`, for which Arrow has no `take`."""
     if not pa.types.is_struct(structs.type):
         return as_strings(structs) if is_string(structs.type) else structs
-    names = [structs.type.field(number).name for number in range(structs.type.num_fields)]
-    columns = [structs.field(number) for number in range(len(names))]
-    plain = [as_strings(column) if is_string(column.type) else column for column in columns]
-    return pa.StructArray.from_arrays(plain, names, mask=structs.is_null())
+    columns = {name: structs.field(name) for name in _names(structs)}
+    plain = {name: as_strings(one) if is_string(one.type) else one for name, one in columns.items()}
+    return _struct_of(plain, structs)
 
 
 def is_string(type_: Any) -> bool:
     """Whether a type is of strings, or null."""
     if pa.types.is_dictionary(type_):
         return is_string(type_.value_type)
-    is_view = hasattr(pa.types, "is_string_view") and pa.types.is_string_view(type_)
-    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_) or is_view or pa.types.is_null(type_))
+    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
+    return any(is_kind(type_) for is_kind in kinds)
 
 
 def is_id(type_: Any) -> bool:
     """Whether a type can be of ids: strings or integers."""
-    if type_ is None:
-        return False
-    if pa.types.is_dictionary(type_):
+    if type_ is not None and pa.types.is_dictionary(type_):
         return is_id(type_.value_type)
-    return is_string(type_) or bool(pa.types.is_integer(type_))
+    return type_ is not None and (is_string(type_) or bool(pa.types.is_integer(type_)))
 
 
 def is_number(type_: Any) -> bool:
@@ -634,8 +631,7 @@ def is_number(type_: Any) -> bool:
 
 
 def _is_list(type_: Any) -> bool:
-    views = ("is_list_view", "is_large_list_view")
-    kinds = ("is_list", "is_large_list", "is_fixed_size_list", *(v for v in views if hasattr(pa.types, v)))
+    kinds = ("is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_large_list_view")
     return any(getattr(pa.types, kind)(type_) for kind in kinds)
 
 
@@ -690,17 +686,13 @@ def check_columns(schema: Any, settings: Settings, needs_texts: bool) -> None:
             if not is_right(item) or (needs_texts and fields.bare != "text"):
                 raise _wrong(side, schema.field(side).type, shape)
             continue
-        there = {item.field(number).name: item.field(number).type for number in range(item.num_fields)}
+        there = {one.name: one.type for one in item}
         if side == "actual" and "any_of" in there:
             if not _is_list(there["any_of"]):
                 raise _wrong("actual[].any_of", there["any_of"], shape)
             inner = there["any_of"].value_type
-            fields_of = range(inner.num_fields) if pa.types.is_struct(inner) else ()
-            within = {inner.field(number).name: inner.field(number).type for number in fields_of} or {
-                fields.bare: inner
-            }
-            there = within | there
             item = inner if pa.types.is_struct(inner) else item
+            there = {fields.bare: inner} | there if item is not inner else {one.name: one.type for one in inner} | there
         if (type_ := type_under(item, settings.id_key or OWN_ID)) is not None:
             there.setdefault(fields.id or "", type_)
         for name in needed:

@@ -10,7 +10,7 @@ import os
 import re
 import zlib
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -270,7 +270,9 @@ def _find_remote(pattern: str) -> list[str]:
 
 _EVALUATE = "`krag-eval evaluate SET RUN` scores question sets and runs in such files as they are"
 _AS_PARQUET = "Convert logs to Parquet first, for example with DuckDB: COPY (FROM {read}('{path}')) TO 'logs.parquet'."
-_SIGNS = {
+_CONVERT, _GIVE = "Convert it to Parquet first.", "Give the files that have the logs."
+# How other files begin: what they are, and what to do.
+_BINARY = {
     b"ARROW1": "an Arrow file (Feather)",
     b"ORC": "ORC",
     b"Obj\x01": "Avro",
@@ -278,6 +280,11 @@ _SIGNS = {
     b"\x28\xb5\x2f\xfd": "compressed with zstd",
     b"PK\x03\x04": "a ZIP archive, such as an Excel file",
     b"BZh": "compressed with bzip2",
+}
+_TEXTS = {
+    b'{"krag_eval_run":': ("the journal of a run", "`krag-eval evaluate SET {path}` scores it as it is."),
+    b'{"krag_': ("a journal of krag_eval", _GIVE),
+    b"<": ("HTML or XML", "A server may have sent an error page: fetch the file again."),
 }
 _ENCRYPTED = "is encrypted Parquet, which cannot be read. Write it without encryption, or decrypt it first."
 
@@ -297,36 +304,21 @@ def _other_than_parquet(path: str, head: bytes) -> str | None:
         return "is a Git LFS pointer, not the file itself. Fetch it with: git lfs pull"
     if not head:
         return "is empty, so it is not Parquet. Write it again, or leave it out."
-    for sign, name in _SIGNS.items():
-        if head.startswith(sign):
-            return f"is not Parquet: it seems to be {name}. Convert it to Parquet first."
-    packed = ""
+    packed, text = "", head
     if head.startswith(b"\x1f\x8b"):
-        head, packed = _unpacked(head), ", compressed with gzip"
-    return _text(path, head.removeprefix(b"\xef\xbb\xbf").lstrip(), packed)
-
-
-def _unpacked(head: bytes) -> bytes:
-    try:
-        return zlib.decompressobj(wbits=31).decompress(head, _HEAD)
-    except zlib.error:
-        return b""
-
-
-def _text(path: str, head: bytes, packed: str) -> str:
-    if head.startswith(b'{"krag_eval_run":'):
-        what, advice = "the journal of a run", f"`krag-eval evaluate SET {path}` scores it as it is."
-    elif head.startswith(b'{"krag_'):
-        what, advice = "a journal of krag_eval", "Give the files that have the logs."
-    elif head.startswith(b"<"):
-        what, advice = "HTML or XML", "A server may have sent an error page: fetch the file again."
-    else:
-        kind = _kind(head)
-        if kind is None:
-            return f"is not Parquet{packed}: it does not begin like a Parquet file. Give the files that have the logs."
+        packed = ", compressed with gzip"
+        with suppress(zlib.error):
+            text = zlib.decompressobj(wbits=31).decompress(head, _HEAD)
+    text = text.removeprefix(b"\xef\xbb\xbf").lstrip()
+    signs = {sign: (name, _CONVERT) for sign, name in _BINARY.items()} | _TEXTS
+    found = next((about for sign, about in signs.items() if text.startswith(sign)), None)
+    if found is None and (kind := _kind(text)) is not None:
         read = "read_json" if "JSON" in kind else "read_csv"
-        what, advice = kind, f"{_EVALUATE}. {_AS_PARQUET.format(read=read, path=path)}"
-    return f"is not Parquet: it seems to be {what}{packed}. {advice}"
+        found = kind, f"{_EVALUATE}. {_AS_PARQUET.format(read=read, path=path)}"
+    if found is None:
+        return f"is not Parquet{packed}: it does not begin like a Parquet file. {_GIVE}"
+    what, advice = found
+    return f"is not Parquet: it seems to be {what}{packed}. {advice.replace('{path}', path)}"
 
 
 def _kind(head: bytes) -> str | None:

@@ -81,14 +81,6 @@ class CompleteFile:
         self._n_rows = self._n_bytes = 0
 
 
-def write_parquet(batches: Iterable[Any], schema: pa.Schema, target: Path, rows_in_group: int, **options: Any) -> None:
-    """Write record batches into a file that is complete or absent; see `CompleteFile`."""
-    with CompleteFile(target, schema, rows_in_group, **options) as file:
-        for batch in batches:
-            file.write(batch)
-        file.finish()
-
-
 def bad_rows_of(part: str | Path) -> Path:
     """Return the file with the rows of a part that could not be scored; it exists if there are any."""
     return Path(f"{part}.rejected.jsonl")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime
 from enum import Enum
 from numbers import Integral, Real
 from typing import Any, cast
@@ -22,6 +24,23 @@ def as_number(value: object) -> float | None:
     try:
         return float(value) if isinstance(value, Real) else None
     except Exception:  # noqa: BLE001 - too large, or a foreign number that cannot be converted
+        return None
+
+
+def as_moment(value: object) -> datetime | None:
+    """Return a date, a time or a text in ISO 8601 as a time, in UTC where no zone is given; None for anything else."""
+    if isinstance(value, str):
+        return _read_moment(value)
+    if isinstance(value, datetime):
+        return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    return datetime(value.year, value.month, value.day, tzinfo=UTC) if isinstance(value, date) else None
+
+
+@functools.lru_cache(maxsize=100_000)
+def _read_moment(text: str) -> datetime | None:
+    try:
+        return as_moment(datetime.fromisoformat(text))
+    except ValueError:
         return None
 
 

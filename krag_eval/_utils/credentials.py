@@ -246,10 +246,10 @@ _SHAPES = {
             rf"(?!\w{{1,20}}://){_NONE}[\"']?(?:{_LIKE_A_KEY}|(?=\S{{0,64}}[!@#$%^*]))[^\s\"']{{4,}}"
         ),
     ),
+    ("jdbc:oracle:", "sqlplus"): (r"(jdbc:oracle:\w{1,9}:|\bsqlplus\s(?:-\w\s)?)[^\s@]{1,200}(?=@)",),
 }
 # User and password of an address, also with a slash in the password, but not `host:9200/path?q=a@b`.
 _ADDRESS = re.compile(r"(?<=://)(?:[^\s/?#]*@|[^\s/?#@:]{0,99}:(?!\d{1,5}[/?#])[^\s\"'<>]{1,200}@)")
-_ORACLE = r"(jdbc:oracle:\w{1,9}:|\bsqlplus\s(?:-\w\s)?)[^\s@]{1,200}(?=@)"
 _VALUE_OF = re.compile(
     r"(?:pass|pwd|psw|pw|secret|cred|dsn|conn|key|token|auth|user.info|otp|sid|sig|jwt|pat|pin)"
     r"[\w\"'`\\\] -]{0,24}(?:[=:,>(]|%3d)"
@@ -299,11 +299,6 @@ def is_suspicious(text: str) -> bool:
     return b":" in kinds and ("hook" in lower or _VALUE_OF.search(lower) is not None)
 
 
-def has_long_word(text: str) -> bool:
-    """Whether a text has a word that may be a key, which is at least 16 letters and digits."""
-    return _LONG_WORD in _kinds(text)
-
-
 Place = tuple[int, int, str]
 """Where a credential stands in a text, from and to, and what is shown instead."""
 
@@ -330,7 +325,7 @@ def without(text: str, found: list[Place]) -> str:
 
 def _places(text: str) -> Iterator[Place]:
     lower = f" {text.lower()}"
-    if has_long_word(text):
+    if _LONG_WORD in _kinds(text):
         yield from ((*found.span(), "[key]") for found in key_form().finditer(text))
     if "://" in lower:
         yield from ((*found.span(), "") for found in _ADDRESS.finditer(text) if found.end() > found.start())
@@ -352,8 +347,7 @@ def key_form() -> re.Pattern[str]:
 @functools.cache
 def shapes() -> tuple[tuple[tuple[str, ...], list[re.Pattern[str]]], ...]:
     """Return the other patterns, compiled likewise, each list with the signs of which a text must have one."""
-    all_of_them = {**_SHAPES, ("jdbc:oracle:", "sqlplus"): (_ORACLE,)}
-    return tuple((signs, [re.compile(one, re.IGNORECASE) for one in forms]) for signs, forms in all_of_them.items())
+    return tuple((signs, [re.compile(one, re.IGNORECASE) for one in forms]) for signs, forms in _SHAPES.items())
 
 
 def _kinds(text: str) -> bytes:

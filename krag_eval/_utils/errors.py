@@ -180,14 +180,16 @@ class KragEvalWarning(UserWarning):
 
 
 @contextlib.contextmanager
-def needing(needed_by: Part, package: str, extra: str | None, *, module: str | None = None) -> Iterator[None]:
+def needing(
+    needed_by: Part, package: str, extra: str | None, *, module: str | tuple[str, ...] | None = None
+) -> Iterator[None]:
     """Turn the failed import of an optional package into an error that says how to install it.
 
     Args:
         needed_by: What needs it, as the user wrote it.
         package: The name of the package.
         extra: The extra of krag-eval that brings it; None if none does.
-        module: The name under which it is imported, if that differs.
+        module: The name under which it is imported, if that differs, or several of which any may be missing.
 
     Raises:
         MissingDependencyError: It is not installed. An ImportError of another package passes unchanged.
@@ -195,7 +197,7 @@ def needing(needed_by: Part, package: str, extra: str | None, *, module: str | N
     try:
         yield
     except ImportError as error:
-        if error.name != (module or package):
+        if error.name not in (module if isinstance(module, tuple) else (module or package,)):
             raise
         raise MissingDependencyError(needed_by, package, extra) from error
 
@@ -206,7 +208,7 @@ def need_installed(needed_by: Part, package: str, extra: str | None) -> None:
     Raises:
         MissingDependencyError: It is not installed.
     """
-    with needing(needed_by, package, extra):
+    with needing(needed_by, package, extra), contextlib.suppress(ValueError):  # of a module object made by hand
         if importlib.util.find_spec(package) is None:
             raise ModuleNotFoundError(f"No module named {package!r}", name=package)
 

@@ -35,7 +35,7 @@ def format_value(value: float | None, digits: int = 4) -> str:
     return UNDEFINED if value is None else f"{value:.{digits}f}"
 
 
-def format_interval(interval: tuple[float, float] | None, digits: int = 4) -> str:
+def format_interval(interval: tuple[float, float] | None) -> str:
     """Return both ends of the interval of a value; empty where there is none.
 
     >>> format_interval((0.25, 0.75))
@@ -43,7 +43,7 @@ def format_interval(interval: tuple[float, float] | None, digits: int = 4) -> st
     """
     if interval is None:
         return ""
-    low, high = (f"{end:.{digits}f}" for end in interval)
+    low, high = map(format_value, interval)
     return said("interval", "{low} to {high}", low=low, high=high)
 
 
@@ -86,13 +86,13 @@ def format_p(p: float | None) -> str:
     return UNDEFINED if p is None else "<.001" if p < 0.001 else f"{p:.3f}"
 
 
-def format_percent(share: float | None, digits: int = 1) -> str:
+def format_percent(share: float | None) -> str:
     """Return a share, as a percentage.
 
     >>> format_percent(0.256)
     '25.6 %'
     """
-    return UNDEFINED if share is None else said("percent", "{x} %", x=f"{100 * share:.{digits}f}")
+    return UNDEFINED if share is None else said("percent", "{x} %", x=f"{100 * share:.1f}")
 
 
 def format_seconds(seconds: float | None) -> str:
@@ -232,11 +232,6 @@ def _fitting(clusters: Sequence[str], width: int) -> list[str]:
     return fitting
 
 
-def pad(text: str, width: int) -> str:
-    """Return the text padded with spaces to a width."""
-    return text + " " * (width - display_width(text))
-
-
 def aligned(rows: Sequence[Sequence[str]], n_left: int = 1) -> list[str]:
     """Return the rows of a table as lines: the first columns aligned to the left, the others to the right.
 
@@ -246,7 +241,7 @@ def aligned(rows: Sequence[Sequence[str]], n_left: int = 1) -> list[str]:
     widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
-            pad(text, width) if place < n_left else text.rjust(width)
+            text + " " * (width - display_width(text)) if place < n_left else text.rjust(width)
             for place, (text, width) in enumerate(zip(row, widths, strict=True))
         )
         for row in rows

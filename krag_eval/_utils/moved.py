@@ -12,17 +12,28 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 _RANKING = "average_precision err f1 hit_rate iprec precision r_precision rbp recall reciprocal_rank sets"
+_CHECKS = "corpus_checks findings passages shared_text validation"
+_FORMATS = (
+    "autorag beir conversations dialects judged_rows llama_index msmarco otlp qrels_json ragas squad topics trec"
+    " workbook yaml_rows"
+)
 MODULES = {
     "krag_eval._utils.processes": "krag_eval_scale.processes",
     "krag_eval.analysis.diagnosis": "krag_eval.evaluation.diagnosis",
     "krag_eval.analysis.estimation": "krag_eval_labels.estimation",
     "krag_eval.analysis.label_audit": "krag_eval_labels",
     "krag_eval.analysis.misses": "krag_eval.evaluation.misses",
+    "krag_eval.datasets.field_roles": "krag_eval_formats.field_roles",
+    "krag_eval.datasets.formats.huggingface": "krag_eval.datasets.rows",
+    **{f"krag_eval.datasets.formats.{name}": f"krag_eval_formats.{name}" for name in _FORMATS.split()},
+    "krag_eval.datasets.inspection": "krag_eval_formats.inspection",
+    "krag_eval.datasets.traces": "krag_eval_formats.traces",
     "krag_eval._utils.signals": "krag_eval_cli.signals",
     "krag_eval.cli": "krag_eval_cli",
     "krag_eval.evaluation.answers": "krag_eval_answers",
     "krag_eval.evaluation.groups": "krag_eval_scale.grouped_results",
     "krag_eval.datasets.reanchoring": "krag_eval_labels.reanchoring",
+    **{f"krag_eval.datasets.{name}": f"krag_eval_labels.{name}" for name in _CHECKS.split()},
     "krag_eval.llm": "krag_eval_llm",
     **{f"krag_eval.metrics.{one}": "krag_eval.metrics.ranking" for one in _RANKING.split()},
     "krag_eval.report.chunkers": "krag_eval_chunkers.compare",
@@ -43,11 +54,8 @@ _NAMES = {
     "krag_eval.analysis.leaderboard": "Leaderboard",
     "krag_eval.analysis.rankings": "RankingComparison",
     "krag_eval.analysis.verification": "Verification",
-    "krag_eval.datasets.findings": "Finding ValidationReport",
-    "krag_eval.datasets.formats.otlp": "TraceSpan",
     "krag_eval.datasets.run": "Latency",
     "krag_eval.datasets.sessions": "Stage",
-    "krag_eval.datasets.traces": "TraceSession",
     "krag_eval.documents.tokenizers": "Tokenizer",
     "krag_eval.evaluation.diagnosis": "Diagnosis Miss",
     "krag_eval.evaluation.explanation": "Explanation",
@@ -63,9 +71,10 @@ _NAMES = {
     "krag_eval.retrievers.evaluate": "RetrieverScores",
     "krag_eval_answers": "ANSWER_METRICS AnswerPairs AnswerResult AnswerRow evaluate_answers",
     "krag_eval_chunkers": "ChunkerComparison Chunking compare_chunkers",
+    "krag_eval_formats": "TraceSession TraceSpan inspect_file read_traces",
     "krag_eval_labels": (
-        "Agreement DoctorReport Estimate Estimation ReanchorReport apply_labels audit_labels estimate label_agreement"
-        " plan_labels reanchor write_queue"
+        "Agreement DoctorReport Estimate Estimation Finding ReanchorReport ValidationReport apply_labels audit_labels"
+        " estimate label_agreement plan_labels reanchor validate write_queue"
     ),
     "krag_eval_live": "Alert LiveCounters LiveScorer RetrievalSink ScoredRetrieval ScoredSession",
     "krag_eval_llm": (

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-COMMANDS = "krag_eval.commands"
+FORMATS = "krag_eval.formats"
 LABELS = "krag_eval.labels"
 REPORTS = "krag_eval.reports"
 

@@ -190,15 +190,12 @@ def _encoded(value: str) -> Iterator[str]:
         if len(form) >= _SHORTEST:
             yield from (form, re.sub("%..", lambda found: found[0].lower(), form))
     if len(data) >= _SHORTEST_ENCODED:
-        yield from (one for by in ("", " ", ":") for one in (_hex(data, by), _hex(data, by).upper()))
+        for form in (data.hex(), data.hex(" "), data.hex(":")):
+            yield from (form, form.upper())
         for before in range(3):  # wherever it stands in what was encoded, the letters that it alone decides
             letters = base64.b64encode(bytes(before) + data).rstrip(b"=").decode()
             letters = letters[(0, 2, 3)[before] : len(letters) - ((before + len(data)) % 3 > 0)]
             yield from (letters, letters.replace("+", "-").replace("/", "_"))
-
-
-def _hex(data: bytes, by: str) -> str:
-    return data.hex(by) if by else data.hex()
 
 
 def _longest_first(values: Iterable[str]) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import email.utils
-import itertools
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -40,32 +39,30 @@ class Retrying:
 
     def call(self, function: Callable[[], T]) -> T:
         """Return what a function returns, as soon as it does not raise; the last error is raised."""
-        for n_failures in itertools.count(1):
+        n_failures = 0
+        while True:
             try:
                 return function()
-            except Exception as error:
-                if not self._goes_on(error, n_failures):
-                    raise
+            except Exception as error:  # noqa: BLE001 - raised again, if it is no reason to go on
+                n_failures += 1
                 seconds = self._pause(error, n_failures)
             self.sleep(seconds)
-        raise AssertionError  # for types
 
     async def call_later(self, function: Callable[[], Awaitable[T]]) -> T:
         """Do what `call` does on an event loop."""
-        for n_failures in itertools.count(1):
+        n_failures = 0
+        while True:
             try:
                 return await function()
-            except Exception as error:
-                if not self._goes_on(error, n_failures):
-                    raise
+            except Exception as error:  # noqa: BLE001 - as above
+                n_failures += 1
                 seconds = self._pause(error, n_failures)
             await asyncio.sleep(seconds)
-        raise AssertionError
-
-    def _goes_on(self, error: Exception, n_failures: int) -> bool:
-        return n_failures <= self.retries and self.is_temporary(error)
 
     def _pause(self, error: Exception, n_failures: int) -> float:
+        """Return how long to wait; what is not worth another attempt is raised again."""
+        if n_failures > self.retries or not self.is_temporary(error):
+            raise error
         asked = wait_asked(error)
         if asked is None:
             return backoff(n_failures, self.first, self.longest)

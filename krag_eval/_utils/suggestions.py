@@ -74,35 +74,27 @@ INSTEAD = {
     "threshold": {"calibrate": _FOUND},
 }
 
-# The same metric under another name.
-_SAME_METRICS = {
-    "hit": "hit_rate",
-    "hitrate": "hit_rate",
-    "hit_ratio": "hit_rate",
-    "hr": "hit_rate",
-    "recip_rank": "mrr",
-    "reciprocal_rank": "mrr",
-    "rr": "mrr",
-    "r": "recall",
-    "p": "precision",
-    "average_precision": "map",
-    "ap": "map",
-    "map_cut": "map",
-    "f1_score": "f1",
-    "ndcg_cut": "ndcg",
-    "rprec": "r_precision",
-    "r_prec": "r_precision",
-    "α_ndcg": "alpha_ndcg",
-    "iprec_at_recall": "iprec",
-    "setp": "set_precision",
-    "set_p": "set_precision",
-    "setr": "set_recall",
-    "setf": "set_f",
-    "setap": "set_map",
-    "numret": "num_ret",
-    "numrel": "num_rel",
-    "numrelret": "num_rel_ret",
+# By our name of a metric: what others call the same.
+_OTHER_NAMES = {
+    "hit_rate": "hit hitrate hit_ratio hr",
+    "mrr": "recip_rank reciprocal_rank rr",
+    "recall": "r",
+    "precision": "p",
+    "map": "average_precision ap map_cut",
+    "f1": "f1_score",
+    "ndcg": "ndcg_cut",
+    "r_precision": "rprec r_prec",
+    "alpha_ndcg": "α_ndcg",
+    "iprec": "iprec_at_recall",
+    "set_precision": "setp set_p",
+    "set_recall": "setr",
+    "set_f": "setf",
+    "set_map": "setap",
+    "num_ret": "numret",
+    "num_rel": "numrel",
+    "num_rel_ret": "numrelret",
 }
+_SAME_METRICS = {other: ours for ours, others in _OTHER_NAMES.items() for other in others.split()}
 # Names that other tools also use for something else, so that they are only suggested.
 _METRICS = _SAME_METRICS | {
     "context_recall": "recall",

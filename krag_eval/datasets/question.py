@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import Argument, InvalidInputError, Parts, errors_at, refuse, refuse_raised, show
 from krag_eval._utils.objects import ShortRepr
+from krag_eval.datasets.beside import suggestion
 from krag_eval.documents.access import Allowed
 from krag_eval.documents.document import (
     DOC_KEY as DOC_KEY,
@@ -259,13 +260,7 @@ def without_gold(row: Mapping[str, Any], columns: Mapping[str, str] | None = Non
 def of_other_names(
     row: Mapping[str, Any], field: str | None = None, *, columns: Mapping[str, str] | None = None
 ) -> Parts:
-    """Return sentences for a row in which a field may have another name; none for a row without fields.
-
-    >>> print(*of_other_names({"query": "When?"}, "question"), sep="")
-     The columns are: query. Name those that are meant: columns={'question': 'query'}.
-    """
-    from krag_eval.datasets.field_roles import suggestion  # only a mistake needs it
-
+    """Return sentences for a row in which a field may have another name; none for a row without fields."""
     hint = suggestion("evalset", row, field, columns)
     return (" ", *hint) if hint else ()
 

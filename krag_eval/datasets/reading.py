@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,12 +11,12 @@ from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.files.io import StrPath
 from krag_eval._utils.formatting import number_of
 from krag_eval.datasets.argument_order import gold_first
+from krag_eval.datasets.beside import beside
 from krag_eval.datasets.bulk import without_collector
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.formats import beir, native
+from krag_eval.datasets.formats import native
 from krag_eval.datasets.formats.registry import open_source, write
 from krag_eval.datasets.formats.source import check_documents, stem
-from krag_eval.datasets.formats.topics import fill_in
 from krag_eval.datasets.question import Question, check_new
 from krag_eval.datasets.run import Run, RunRow, known
 from krag_eval.documents.readers import IdKey
@@ -78,9 +77,8 @@ def read_evalset(
             questions[question.id] = question
         if not questions:
             raise InvalidInputError(f"{path}: holds no question. An evaluation set needs at least one.")
-    name = beir.root_of(os.fspath(path)).name if beir.is_beir(os.fspath(path)) else stem(path)
-    evalset = EvalSet(questions.values(), name=name, **source.set_rules)
-    evalset = evalset if queries is None else fill_in(evalset, queries, encoding)
+    evalset = EvalSet(questions.values(), name=source.name, **source.set_rules)
+    evalset = evalset if queries is None else beside("queries")(evalset, queries, encoding)
     again = [text for text, n in Counter(evalset.texts).items() if n > 1 and text.strip()] if source.is_numbered else []
     if again:
         warn(

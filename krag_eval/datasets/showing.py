@@ -1,4 +1,4 @@
-"""What notebooks show of sets, runs and inspections: a table of their first rows, small and escaped."""
+"""What notebooks show of sets and runs: a table of their first rows, small and escaped."""
 
 from __future__ import annotations
 
@@ -65,14 +65,3 @@ def run_html(run: Any) -> str:
 def _named(documents: Sequence[Document]) -> str:
     """Return documents by their ids, or by the beginning of their texts."""
     return ", ".join(clip(one.id, 40) if one.id else in_quotes(one.text, 40) for one in documents)
-
-
-def inspection_html(inspection: Any) -> str:
-    """Return the fields of an `Inspection`, what each is taken for, and how the file is read."""
-    rows = tuple(
-        (_text(one.role), _text(one.name), _text(in_quotes(str(one.example), 80)), _text(one.why))
-        for one in inspection.fields
-    )
-    table = Table("fields", None, _columns("role", "field", "example", "why"), rows, inspection.note or None)
-    counts = f"{inspection.kind}, {number_of(inspection.n_rows, 'row')} looked at"
-    return table_html(table, f"Inspection of {clip(inspection.path, _LONGEST)}: {counts}", inspection.call or None)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Any
 
-from krag_eval._utils.checks import as_number
+from krag_eval._utils.checks import as_moment, as_number
 from krag_eval._utils.errors import InvalidInputError, refuse, show
 from krag_eval.documents.readers import as_id
 
@@ -104,23 +105,19 @@ class Allowed:
         >>> rule.broken_by({"tenant": "b", "level": 3})
         "its 'tenant' is 'b'"
         """
-        for key, wanted in self.values.items():
+        for key in self.keys:
             found = metadata.get(key)
             if _is_nothing(found):
                 if not self.if_missing:
                     return f"it has no {key!r:.60}"
-            elif wanted.isdisjoint(map(_plain, _each(found))):
-                return f"its {key!r:.60} is {found!r:.60}"
-        for key, (sign, bound) in self.limits.items():
-            found = metadata.get(key)
-            if _is_nothing(found):
-                if not self.if_missing:
-                    return f"it has no {key!r:.60}"
-                continue
-            number = _orderable(found)
-            if type(number) is not type(bound) or not _COMPARED[sign](number, bound):
-                shown = f"{bound:g}" if isinstance(bound, float) else f"{bound:%Y-%m-%d}"
-                return f"its {key!r:.60} is {found!r:.60}, not {sign} {shown}"
+            elif key in self.values:
+                if self.values[key].isdisjoint(map(_plain, _each(found))):
+                    return f"its {key!r:.60} is {found!r:.60}"
+            else:
+                (sign, bound), number = self.limits[key], _orderable(found)
+                if type(number) is not type(bound) or not _COMPARED[sign](number, bound):
+                    shown = f"{bound:g}" if isinstance(bound, float) else f"{bound:%Y-%m-%d}"
+                    return f"its {key!r:.60} is {found!r:.60}, not {sign} {shown}"
         return None
 
 
@@ -153,15 +150,7 @@ def _plain(value: object) -> object:
 def _orderable(value: object) -> float | datetime | None:
     """Return a number or a date, also from a string; None if it is neither."""
     if isinstance(value, str):
-        try:
+        with contextlib.suppress(ValueError):
             return None if math.isnan(number := float(value)) else number
-        except ValueError:
-            try:
-                value = datetime.fromisoformat(value)
-            except ValueError:
-                return None
-    if isinstance(value, datetime):
-        return value.replace(tzinfo=None) if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
-    if isinstance(value, date):
-        return datetime(value.year, value.month, value.day)  # noqa: DTZ001 - a day has no time zone
-    return None if isinstance(value, bool) else as_number(value)
+    moment = as_moment(value)
+    return as_number(value) if moment is None else moment.astimezone(UTC).replace(tzinfo=None)

@@ -209,7 +209,7 @@ class Side:
             raise InvalidInputError(
                 Argument("match_method", "span"), " reads the metadata of documents, and columns have none."
             )
-        return self._column(Reader.read_fields, Reader.read_own_fields, doc_key)
+        return self._column(Reader.read_fields, lambda reader, one, key: reader.read_fields([one], key)[0], doc_key)
 
     def metadata(self) -> list[Mapping[str, Any]]:
         """Return the metadata of each document."""
@@ -415,12 +415,14 @@ class Side:
 
     def _no_document(self, position: int) -> InvalidInputError:
         document = self._pairs[0][position]
-        hint = pair_hint(document)
+        hint = ""
         if document is None:
             hint = " Use [] where nothing was retrieved."
         elif isinstance(document, (int, float)) or hasattr(document, "__index__") or as_id(document) is not None:
             hint = ' For bare ids call `evaluate_ids`, or write {"id": ...} for each with match_method="id".'
-        elif not hint and isinstance(document, (list, tuple, set)):
+        elif type(document) is tuple and len(document) == 2 and reader_of(document[0]) is not None:
+            hint = f" In a (document, number) pair the second must be a number, got {show(document[1], 40)}."
+        elif isinstance(document, (list, tuple, set)):
             hint = " Is it nested once too deep?"
         return InvalidInputError(
             f"{self.place(position)}: {describe_type(document)} is not a document: "
@@ -568,10 +570,3 @@ def is_arrow_table(given: object) -> bool:
     return hasattr(given, "__arrow_c_stream__") and any(
         hasattr(given, one) for one in ("columns", "column_names", "schema")
     )
-
-
-def pair_hint(document: object) -> str:
-    """Return a hint on a tuple that was meant as `(document, number)`; empty if it was not."""
-    if type(document) is tuple and len(document) == 2 and reader_of(document[0]) is not None:
-        return f" In a (document, number) pair the second must be a number, got {show(document[1], 40)}."
-    return ""

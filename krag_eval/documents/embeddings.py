@@ -13,13 +13,17 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray, np
-from krag_eval._utils.errors import Argument, InvalidInputError, refuse
+from krag_eval._utils.errors import Argument, InvalidInputError, describe_type, refuse
 from krag_eval._utils.formatting import qualified_name
 from krag_eval.documents.columns import MISSING
 
 # LangChain's `Embeddings`, LlamaIndex's `BaseEmbedding`, sentence-transformers and its like.
 _METHODS = ("embed_documents", "get_text_embedding_batch", "encode")
 # Where models keep the name of what they load. Nothing else is read: the rest of a model's attributes may be secret.
+_MODELS = (
+    "Give a LangChain `Embeddings`, a LlamaIndex embedding model, an object with `encode(texts)`, or a function from a "
+    "list of texts to vectors."
+)
 _MODEL_NAMES = ("model", "model_name", "model_name_or_path", "model_id")
 _TEXTS_AT_ONCE = 256  # that a model is given
 _NUMBERS_AT_ONCE = 1 << 18  # of each side, in the pairs that are multiplied at once: 2 MB, to stay in the cache
@@ -38,23 +42,16 @@ def check_embeddings(embeddings: object) -> Callable[[list[str]], object]:
     Raises:
         InvalidInputError: It is none of these.
     """
-    if not isinstance(embeddings, (str, bytes, type)):
-        for name in _METHODS:
-            method = getattr(embeddings, name, None)
-            if callable(method):
-                return method  # type: ignore[no-any-return]
-        if callable(embeddings):
-            return embeddings
-    hint = ""
-    if isinstance(embeddings, str):
-        hint = " A name loads no model, and a copied result keeps only the name: make the object and pass it."
-    if isinstance(embeddings, type):
-        hint = f" Pass an object of the class: {embeddings.__name__}(...)."
-    raise InvalidInputError(
-        Argument("embeddings"),
-        f" must be an embedding model, got {_named(embeddings)}. Give a LangChain `Embeddings`, a LlamaIndex "
-        f"embedding model, an object with `encode(texts)`, or a function from a list of texts to vectors.{hint}",
-    )
+    methods = (getattr(embeddings, name, None) for name in _METHODS)
+    found: Any = next(filter(callable, methods), embeddings)
+    if isinstance(embeddings, (str, bytes, type)) or not callable(found):
+        hint = ""
+        if isinstance(embeddings, str):
+            hint = " A name loads no model, and a copied result keeps only the name: make the object and pass it."
+        if isinstance(embeddings, type):
+            hint = f" Pass an object of the class: {embeddings.__name__}(...)."
+        refuse("embeddings", "an embedding model", embeddings, _MODELS, hint)
+    return found  # type: ignore[no-any-return]
 
 
 def describe_embeddings(embeddings: object) -> str:
@@ -181,8 +178,9 @@ def _ask(ask: Callable[[list[str]], object], texts: list[str], name: str, where:
         ) from cause
     if rows.dtype.kind not in "fiu" or rows.ndim != 2 or not rows.shape[1]:
         raise InvalidInputError(
-            f"The embedding model {name} returned {_named(returned)} of shape {rows.shape} and type {rows.dtype} for "
-            f"{where}. It must return numbers of shape (n_texts, dimension). Check what it returns for a list of texts."
+            f"The embedding model {name} returned {describe_type(returned)} of shape {rows.shape} and type "
+            f"{rows.dtype} for {where}. It must return numbers of shape (n_texts, dimension). Check what it returns "
+            "for a list of texts."
         )
     if len(rows) != len(texts):
         raise InvalidInputError(
@@ -225,10 +223,6 @@ def _plain_model_name(name: str) -> str:
     return re.sub(r"[^\w./:+-]", "_", name)[:80]
 
 
-def _named(thing: object) -> str:
-    return repr(thing)[:60] if isinstance(thing, (str, bytes, int, float, type(None))) else f"a {type(thing).__name__}"
-
-
 class EmbeddedTexts:
     """The vectors of texts under one model, for one thread at a time.
 
@@ -244,11 +238,7 @@ class EmbeddedTexts:
     def __init__(self, embeddings: object, prefix: str, needed_by: Argument) -> None:
         if embeddings is None:
             raise InvalidInputError(
-                needed_by,
-                " needs an embedding model, and ",
-                Argument("embeddings"),
-                " was not given. Give a LangChain `Embeddings`, a LlamaIndex embedding model, an object with "
-                "`encode(texts)`, or a function from a list of texts to vectors.",
+                needed_by, " needs an embedding model, and ", Argument("embeddings"), f" was not given. {_MODELS}"
             )
         if not isinstance(prefix, str):
             refuse("embedding_prefix", "a string such as 'passage: '", prefix)

@@ -163,10 +163,6 @@ class Reader:
         own = [{key: getattr(node, name, None) for key, name in _OF_NODES.items()} for node in nodes]
         return [{**{k: v for k, v in o.items() if v is not None}, **m} for o, m in zip(own, metadata, strict=True)]
 
-    def read_own_fields(self, document: Any, doc_key: IdKey) -> Mapping[str, Any]:
-        """Return what one document says of its place, as `read_fields` does."""
-        return self.read_fields([document], doc_key)[0]
-
     def other_id(self, document: Any, id_: str | None) -> str | None:
         """Return the id that a document itself has if it is not `id_`, under which it is read; else None."""
         own = None if self.own_id is None else as_id(self.own_id(document))
@@ -515,10 +511,6 @@ def _contents(documents: list[Any]) -> list[Any]:
     return [document.content for document in documents]
 
 
-def _haystack_text(document: Any) -> object:
-    return getattr(document, "content", None)
-
-
 def _haystack_metadata(document: Any) -> Mapping[str, Any]:
     return _as_mapping(document.meta)
 
@@ -578,7 +570,7 @@ _LLAMA_INDEX_SCORED = Reader(
     texts=partial(_read_scored_nodes, *_NODE_TEXT),
     ids=partial(_read_scored_nodes, *_NODE_ID),
 )
-_HAYSTACK = Reader(_haystack_text, _id, _haystack_metadata, _score, texts=_contents, ids=_own_ids)
+_HAYSTACK = Reader(operator.attrgetter("content"), _id, _haystack_metadata, _score, texts=_contents, ids=_own_ids)
 _PLAIN_OBJECT = Reader(_text, _id, _metadata, _score, own_grade=_grade, ids=_own_ids)
 _QDRANT = Reader(partial(_in_fields, text_in, "payload"), _id, partial(_in_fields, metadata_in, "payload"), _score)
 _WEAVIATE = Reader(
@@ -788,14 +780,17 @@ def read_grade(document: object, grade_key: str) -> float:
     return as_grade(given_grade(document, grade_key))
 
 
-def given_grade(document: object, grade_key: str) -> object:
-    """Return what a gold document has as its grade: in the pair, else its own, else in its metadata; else None."""
+def given_grade(document: object, grade_key: str | None) -> object:
+    """Return what a gold document has as its grade: in the pair, else its own, else in its metadata; else None.
+
+    Without a key, the metadata are not looked at.
+    """
     inner, given = split_pair(document)
     reader = reader_of(inner)
-    if given is None and reader is not None:
-        given = None if reader.own_grade is None else reader.own_grade(inner, grade_key)
-        if given is None:
-            given = reader.metadata(inner).get(grade_key)
+    if given is None and reader is not None and reader.own_grade is not None:
+        given = reader.own_grade(inner, grade_key or "grade")
+    if given is None and reader is not None and grade_key is not None:
+        given = reader.metadata(inner).get(grade_key)
     return given
 
 
@@ -805,8 +800,5 @@ def read_own_grade(document: object) -> float | None:
     Raises:
         InvalidInputError: The grade is not a finite number.
     """
-    inner, given = split_pair(document)
-    reader = reader_of(inner)
-    if given is None and reader is not None and reader.own_grade is not None:
-        given = reader.own_grade(inner, "grade")
+    given = given_grade(document, None)
     return None if given is None else as_grade(given)

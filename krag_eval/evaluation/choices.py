@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from krag_eval.datasets.formats.registry import FORMATS, WRITTEN_FORMATS
+from krag_eval.datasets.formats.registry import formats, written_formats
 from krag_eval.datasets.question import LEVELS
 from krag_eval.datasets.run import FLATTENED
-from krag_eval.datasets.traces import REPEATED
 from krag_eval.documents.id_maps import ID_MAPS
 from krag_eval.documents.tokenizers import TOKENIZERS
 from krag_eval.matching.settings import CHOICES, MATCH_METHODS
 from krag_eval.metrics import ALL_METRICS, METRICS
 
-CHOICES_OF: Mapping[str, Iterable[str]] = {
+CHOICES_OF: Mapping[str, Iterable[str] | Callable[[], Iterable[str]]] = {
     **CHOICES,
     "flatten": FLATTENED,
     "id_map": ID_MAPS,
     "level": LEVELS,
     "match_method": MATCH_METHODS,
     "metrics": ALL_METRICS,
-    "read_format": FORMATS,
-    "repeated": REPEATED,
+    "read_format": formats,
+    "repeated": ("error", "first", "last"),
     "tokenizer": TOKENIZERS,
     "usual_metrics": METRICS,
-    "written_format": WRITTEN_FORMATS,
+    "written_format": written_formats,
 }
-"""By argument."""
+"""By argument; of formats, a function that finds them."""

@@ -224,7 +224,7 @@ def _with_ids(batch: Batch, side: Side, rules: Rules) -> dict[int, Any]:
         wanted = {*listed}
         wanted.discard(None)
         if not wanted.isdisjoint(gold):
-            _refuse_both(next(one for one in gold if one in wanted), query)
+            _refuse_both(f"{next(one for one in gold if one in wanted)!r:.60}", f"query {query}")
         if wanted.isdisjoint(row):
             continue
         for place, one in enumerate(row):
@@ -257,7 +257,7 @@ def _with_texts(batch: Batch, side: Side, rules: Rules) -> dict[int, Any]:
         gold = batch.actual.documents[gold_first[query] : gold_first[query + 1]] if listed else ()
         names = {identity(as_document(one)) for one in banned} - {""}
         if (same := next((one for one in map(as_document, gold) if identity(one) in names), None)) is not None:
-            _refuse_both(same.text or same.metadata, query)
+            _refuse_both(f"{same.text or same.metadata!r:.60}", f"query {query}")
     matches = find_matches(Batch(side, batch.predicted, batch.settings))
     found: dict[int, Any] = {}
     for gold, position in zip(matches.actual.tolist(), matches.predicted.tolist(), strict=True):
@@ -271,9 +271,9 @@ def identity(document: Document) -> str | tuple[tuple[str, Any], ...]:
     return place if len(place) > 2 else normalize(document.text or "")
 
 
-def _refuse_both(name: object, query: int) -> NoReturn:
+def _refuse_both(name: str, question: str) -> NoReturn:
     raise InvalidInputError(
-        f"{name!r:.60} is gold and in `must_not` of query {query}. It can be one of the two: take it out of one."
+        f"{name} is gold and in `must_not` of {question}. It can be one of the two: take it out of one."
     )
 
 
@@ -298,6 +298,4 @@ def check_gold(gold: Sequence[Document], must_not: Sequence[Document], question:
     others = {identity(one) for one in must_not if one.id is None} - {""}
     for one in gold:
         if one.id in ids or (one.id is None and identity(one) in others):
-            raise InvalidInputError(
-                f"{named(one)} is gold and in `must_not` of {question}. It can be one of the two: take it out of one."
-            )
+            _refuse_both(named(one), question)

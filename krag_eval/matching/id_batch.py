@@ -54,15 +54,12 @@ class IdSide(Side):
     def _read_grades(self) -> FloatArray:
         grades = np.ones(int(self.offsets[-1]))
         for query, given in self._graded.items():
-            start = int(self.offsets[query])
-            grades[start : start + len(given)] = [self._grade(start + i, grade) for i, grade in enumerate(given)]
+            for position, grade in enumerate(given, int(self.offsets[query])):
+                try:
+                    grades[position] = as_grade(grade)
+                except InvalidInputError as error:
+                    raise error.at(self.place(position)) from None
         return grades
-
-    def _grade(self, position: int, grade: object) -> float:
-        try:
-            return as_grade(grade)
-        except InvalidInputError as error:
-            raise error.at(self.place(position)) from None
 
     def _check_row(self, query: int, row: object) -> list[object]:
         if isinstance(row, Mapping) and self.name == "actual":

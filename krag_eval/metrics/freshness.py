@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 
 from krag_eval._utils.arrays import FloatArray, np
-from krag_eval._utils.checks import as_number, check_number
+from krag_eval._utils.checks import as_moment, as_number, check_number
 from krag_eval._utils.errors import refuse
 from krag_eval.documents.readers import reader_of, split_pair
 from krag_eval.matching import Batch
@@ -96,25 +95,10 @@ def _as_moment(given: object, name: str) -> datetime:
 
 
 def _moment(given: object) -> datetime | None:
-    if isinstance(given, datetime):
-        return given if given.tzinfo is not None else given.replace(tzinfo=UTC)
-    if isinstance(given, date):
-        return datetime(given.year, given.month, given.day, tzinfo=UTC)
-    if isinstance(given, str):
-        return _parse(given)
     seconds = as_number(given)
     if seconds is None:
-        return None
+        return as_moment(given.strip() if isinstance(given, str) else given)
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, OSError, ValueError):
         return None
-
-
-@functools.lru_cache(maxsize=100_000)
-def _parse(given: str) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(given.strip())
-    except ValueError:
-        return None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)

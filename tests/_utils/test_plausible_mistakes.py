@@ -160,7 +160,7 @@ def test_what_is_said_of_mappings_by_query_works() -> None:
             "`evalset` must be an EvalSet, got '",
         ),
         (lambda: front.write_run("run.jsonl", {}), "`run` must be a Run, got 'run.jsonl'."),
-        (lambda: front.validate(nothing), "Were two arguments swapped?"),
+        (lambda: front.as_evalset(nothing), "Were two arguments swapped?"),
     ],
 )
 def test_the_wrong_kind_of_object_is_answered_with_where_the_right_one_comes_from(call: Call, told: str) -> None:

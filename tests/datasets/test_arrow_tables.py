@@ -95,15 +95,3 @@ LONG_GOT = {"query_id": ["1", "1", "2"], "doc_id": ["x", "a", "b"], "score": [2.
 @pytest.mark.parametrize("make", [pa.table, pl.DataFrame, lambda rows: Capsule(pa.table(rows))])
 def test_tables_with_one_row_per_document_are_evaluated(make: Callable[[Any], Any]) -> None:
     assert evaluate(make(LONG_GOLD), make(LONG_GOT), k=2, match_method="id")["recall@2"] == 0.75
-
-
-@pytest.mark.parametrize("make", [pa.table, pl.DataFrame, lambda rows: Capsule(pa.table(rows))])
-def test_columns_with_other_names_are_explained(make: Callable[[Any], Any]) -> None:
-    needed = "the columns query_id, doc_id, and relevance or score"
-    wrong = {"chunk": LONG_GOT["doc_id"], "query_id": LONG_GOT["query_id"], "score": LONG_GOT["score"]}
-    with pytest.raises(InvalidInputError, match=needed):
-        evaluate(make(LONG_GOLD), make(wrong), k=2)
-    with pytest.raises(InvalidInputError, match=needed):
-        evaluate(make(wrong), make(wrong), k=2)
-    with pytest.raises(InvalidInputError, match=r"`gold` is missing.*The columns are: id, question, goldd"):
-        EvalSet(make({"id": ["1"], "question": ["?"], "goldd": [["a"]]}))

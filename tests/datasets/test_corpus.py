@@ -8,9 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
-from krag_eval import Document, InvalidInputError
+from krag_eval import Document
 from krag_eval.datasets.corpus import read_corpus
 
 ROWS: list[dict[str, Any]] = [
@@ -65,24 +64,3 @@ def test_question_sets_are_the_corpora_of_their_paragraphs(shared_data: Path, tm
     data = {"queries": {}, "corpus": {"n1": "사월", "n2": "x"}, "relevant_docs": {}}
     (tmp_path / "qa.json").write_text(json.dumps(data))
     assert read_corpus(tmp_path / "qa.json") == [Document(id="n1", text="사월"), Document(id="n2", text="x")]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("c.jsonl", '{"id": "a", "text": "x"}\n{"id": "a", "text": "y"}\n', ":2: the document id 'a' appears twice"),
-        ("c.jsonl", '{"title": "x"}\n', ":1: has neither an id (id, _id, chunk_id, docid, docno, doc_id) nor a text"),
-        ("c.jsonl", "", ": holds no document"),
-        ("c.jsonl", "{", ":1: not valid JSON"),
-        ("c.json", '{"queries": {}, "corpus": {"a": 5}, "relevant_docs": {}}', ": `corpus['a']` must be a text, got 5"),
-        ("absent.jsonl", None, ": cannot be read (No such file or directory)"),
-        (".", None, ": cannot be read (Is a directory)"),
-    ],
-)
-def test_a_corpus_that_cannot_be_read_is_named(tmp_path: Path, name: str, content: str | None, message: str) -> None:
-    path = tmp_path if name == "." else tmp_path / name
-    if content is not None:
-        path.write_text(content)
-    with pytest.raises(InvalidInputError) as error:
-        read_corpus(path)
-    assert str(error.value).startswith(f"{path}{message}")

@@ -13,15 +13,11 @@ from hypothesis import strategies as st
 
 from krag_eval import (
     Document,
-    EvalSet,
     InvalidInputError,
     KragEvalWarning,
     Run,
     RunRow,
-    evaluate_run,
     fuse,
-    read_run,
-    write_run,
 )
 
 
@@ -117,14 +113,6 @@ def test_rankings_of_one_query_give_documents() -> None:
         Document(text="c", score=1 / 62),
     ]
     assert fuse([[], []]) == []
-
-
-def test_a_fused_run_is_scored_and_written_like_any_other(tmp_path: Any) -> None:
-    evalset = EvalSet([{"id": "q", "gold_chunk_ids": ["y"]}])
-    fused = fuse([run("a", q=["x", "y"]), run("b", q=["z", "y"])])
-    assert evaluate_run(evalset, fused, 1)["recall@1"] == 1
-    write_run(fused, tmp_path / "fused.jsonl")
-    assert read_run(tmp_path / "fused.jsonl").rows == fused.rows
 
 
 def test_questions_that_some_runs_lack_are_fused_from_the_others_with_a_warning() -> None:

@@ -14,7 +14,6 @@ from krag_eval import (
     Document,
     EvalSet,
     InvalidInputError,
-    KragEvalWarning,
     Need,
     Question,
     Run,
@@ -24,7 +23,6 @@ from krag_eval import (
     evaluate_stream,
     read_evalset,
     stream_pairs,
-    validate,
     verify,
     write_evalset,
     write_run,
@@ -72,14 +70,6 @@ def test_tables_with_null_fields_hold_needs(tmp_path: Path) -> None:
     expected = EvalSet([{"id": "q", "gold": [Need(any_of=[{"id": "a"}, {"id": "b"}]), {"id": "c"}]}])
     assert read_evalset(tmp_path / "s.parquet") == expected
     assert EvalSet(SET.to_pandas()).gold() == SET.gold()
-
-
-@pytest.mark.filterwarnings("ignore:.*relevant chunks are not in")
-@pytest.mark.parametrize("name", ["s.qrels", "s.scores.json", "s.llama_index.json", "s.ragas.jsonl"])
-def test_flat_formats_say_what_becomes_of_needs(name: str, tmp_path: Path) -> None:
-    with pytest.warns(KragEvalWarning, match=r"needs \(each of their documents became needed\): 2"):
-        write_evalset(SET, tmp_path / name)
-    assert not any(isinstance(entry, Need) for question in read_evalset(tmp_path / name) for entry in question.gold)
 
 
 BAD: list[tuple[Any, str]] = [
@@ -149,43 +139,6 @@ def test_streams_of_files_hold_needs(bare_ids: bool, tmp_path: Path) -> None:
     settings: Any = {"bare_ids": True} if bare_ids else {"match_method": "id"}
     streamed, whole = evaluate_stream(pairs, k=2, **settings), evaluate_run(SET, RUN, k=2)
     assert (streamed.to_dict(), streamed.signature) == (whole.to_dict(), whole.signature)
-
-
-def test_autorag_files_are_read_with_their_corpus(tmp_path: Path) -> None:
-    rows = {
-        "qid": ["q1", "q2", "q3"],
-        "query": ["When?", "Who?", "Why?"],
-        "retrieval_gt": [[["a", "b"], ["c"]], [["d"]], [[]]],
-        "generation_gt": [["Now", "Today"], ["Me"], ["?"]],
-    }
-    pq.write_table(pa.table(rows), tmp_path / "qa.parquet")
-    without = read_evalset(tmp_path / "qa.parquet")
-    corpus = {"doc_id": ["a", "b", "c", "z"], "contents": ["alpha", "beta", "gamma", "z"]}
-    pq.write_table(pa.table(corpus), tmp_path / "corpus.parquet")
-    evalset = read_evalset(tmp_path / "qa.parquet")
-    need, plain = evalset["q1"].gold
-    assert isinstance(need, Need)
-    assert [(one.id, one.text) for one in need.any_of] == [("a", "alpha"), ("b", "beta")]
-    assert (plain, evalset["q2"].gold) == (Document(id="c", text="gamma"), (Document(id="d"),))
-    assert (evalset["q1"].answer, evalset["q1"].further) == ("Now", {"generation_gt": ["Now", "Today"]})
-    assert evalset["q3"].is_negative
-    found = {"q1": {"b": 2.0, "c": 1.0}, "q2": {"x": 1.0}, "q3": {"x": 1.0}}
-    for one in (evalset, without):
-        assert evaluate_run(one, found, k=2, metrics="recall")["recall@2"] == 0.5
-
-
-@pytest.mark.parametrize("given", [["a", "b"], "a", [["a"], []], [[None]]])
-def test_autorag_rows_that_cannot_be_read_are_refused(given: Any, tmp_path: Path) -> None:
-    pq.write_table(pa.table({"qid": ["q1"], "query": ["?"], "retrieval_gt": [given]}), tmp_path / "qa.parquet")
-    assert "qa.parquet: row 1: " in refused(lambda: read_evalset(tmp_path / "qa.parquet"))
-
-
-def test_validation_accepts_a_document_in_two_needs(tmp_path: Path) -> None:
-    shared = [{"any_of": [{"id": "a"}, {"id": "b"}]}, {"any_of": [{"id": "b"}, {"id": "c"}]}]
-    write_evalset(EvalSet([{"id": "q", "question": "?", "gold": shared}]), tmp_path / "s.jsonl")
-    assert not validate(tmp_path / "s.jsonl").findings
-    report = validate(tmp_path / "s.jsonl", corpus=[{"id": "a"}, {"id": "b"}])
-    assert [finding.gold_id for finding in report.findings] == ["c"]
 
 
 def test_trec_eval_is_not_asked_about_needs() -> None:

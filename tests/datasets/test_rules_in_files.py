@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from krag_eval import (
-    EvalSet,
-    InvalidInputError,
-    KragEvalWarning,
-    Question,
-    read_evalset,
-    validate,
-    write_evalset,
-)
+from krag_eval import EvalSet, InvalidInputError, Question, read_evalset, write_evalset
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -37,39 +28,6 @@ def test_rules_are_read_back_as_they_were_written(ending: str, tmp_path: Path) -
     evalset = EvalSet(ROWS)
     write_evalset(evalset, tmp_path / f"set.{ending}")
     assert read_evalset(tmp_path / f"set.{ending}") == evalset
-
-
-def test_columns_of_a_table_say_it_in_cells(tmp_path: Path) -> None:
-    text = (
-        "id,question,gold_chunk_ids,must_not_ids,allowed_tenant,allowed_level,allowed_if_missing,asker\n"
-        '1,When?,a1,"x1, x2",a|public,<= 2,true,ann\n2,Who?,b1,,,,,\n3,What?,,x9,,,,\n'
-    )
-    (tmp_path / "set.csv").write_text(text, encoding="utf-8")
-    first, second, third = read_evalset(tmp_path / "set.csv")
-    assert [one.id for one in first.forbidden()] == ["x1", "x2"]
-    assert first.allowed == {"tenant": ["a", "public"], "level": "<= 2", "allowed_if_missing": True}
-    assert (first.asker, second.must_not, second.allowed, second.asker) == ("ann", (), {}, None)
-    assert third.is_negative
-    assert validate(tmp_path / "set.csv").counts == {}
-
-
-@pytest.mark.parametrize("ending", ["json", "yaml"])
-def test_a_file_has_the_rules_of_the_set_beside_its_questions(ending: str, tmp_path: Path) -> None:
-    given = {
-        "askers": {"ann": {"tenant": ["a"]}, "root": {}},
-        "supersedes": {"p3": ["p2"], "p2": "p1"},
-        "questions": [
-            {"id": 1, "question": "q", "gold_chunk_ids": ["p3"], "asker": "ann"},
-            {"id": 2, "question": "r", "gold_chunk_ids": ["p1"], "asker": "root"},
-        ],
-    }
-    (tmp_path / f"set.{ending}").write_text(json.dumps(given), encoding="utf-8")  # JSON is YAML
-    first, second = read_evalset(tmp_path / f"set.{ending}")
-    assert [(one.id, one.metadata["reason"]) for one in first.forbidden()] == [
-        ("p2", "superseded by p3"),
-        ("p1", "superseded by p3"),
-    ]
-    assert (first.allowed, second.allowed, second.must_not) == ({"tenant": ["a"]}, {}, ())
 
 
 CHUNKS = [
@@ -127,11 +85,6 @@ def test_rules_of_a_set_that_cannot_be_meant_are_refused(given: dict[str, Any], 
 def test_a_question_refuses_rules_that_contradict_it(given: dict[str, Any]) -> None:
     with pytest.raises(InvalidInputError):
         Question(**{"id": "q1", "gold_chunk_ids": ["a"], **given})
-
-
-def test_a_format_without_a_place_for_rules_says_that_they_are_lost(tmp_path: Path) -> None:
-    with pytest.warns(KragEvalWarning, match="`allowed`: 1, `asker`: 1, .*`must_not`: 2"):
-        write_evalset(EvalSet(ROWS), tmp_path / "set.qrels", format="trec")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from krag_eval import Document, EvalSet, InvalidInputError, Run, RunRow, Search, fuse, read_run, write_run
+from krag_eval import Document, InvalidInputError, Run, RunRow, Search, read_run, write_run
 from krag_eval.datasets.sessions import Stage
 
 SEARCHES: list[dict[str, Any]] = [
@@ -83,17 +83,6 @@ def test_what_is_written_says_nothing_twice() -> None:
     assert rows["q1"].to_dict() == ROWS[0]
     assert "retrieved" not in rows["q3"].to_dict()
     assert rows["q4"].to_dict() == ROWS[3]
-
-
-def test_a_session_is_never_taken_for_a_ranking(tmp_path: Path) -> None:
-    run, evalset = a_run(), EvalSet([{"id": f"q{n}", "gold_chunk_ids": ["a"]} for n in range(1, 6)])
-    for use in (
-        lambda: run.rankings(evalset),
-        lambda: fuse([run, run]),
-        lambda: write_run(run, tmp_path / "run.trec"),
-    ):
-        with pytest.raises(InvalidInputError, match="'q1' has a session of 2 searches, and this needs one ranking"):
-            use()
 
 
 @pytest.mark.parametrize(("searches", "ids"), [("first", ["a"]), ("last", ["b"]), ("concatenated", ["a", "b"])])

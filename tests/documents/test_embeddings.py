@@ -116,7 +116,7 @@ BROKEN: list[tuple[str, Callable[[list[str]], Any], str]] = [
     ("too deep", lambda texts: [lengths(texts)], "of shape (1, 1, 2)"),
     ("ragged", lambda texts: [[1.0], [1.0, 2.0]], "cannot be read as an array"),
     ("on a device", lambda texts: OnAnotherDevice([]), "cannot be read as an array: can't convert cuda:0"),
-    ("nothing", lambda texts: None, "returned None of shape ()"),
+    ("nothing", lambda texts: None, "returned a NoneType of shape ()"),
     ("no numbers", lambda texts: [["1", "2"]], "must return numbers of shape (n_texts, dimension)"),
     ("no dimension", lambda texts: [[]], "of shape (1, 0)"),
     ("NaN", lambda texts: [[1.0, math.nan]], "NaN or infinity for 1 of texts 3 to 3 of 3"),
@@ -153,9 +153,9 @@ def test_an_asynchronous_model_is_told_apart_and_works_once_it_is_wrapped() -> N
         (b"bge", "must be an embedding model"),
         (None, "must be an embedding model, got None"),
         (7, "got 7"),
-        (object(), "got a object"),
-        ({"a": [1.0]}, "got a dict"),
-        (LangChainModel, r"got a ABCMeta.*Pass an object of the class: LangChainModel\(\.\.\.\)"),
+        (object(), "got an object"),
+        ({"a": [1.0]}, "got {'a': "),
+        (LangChainModel, r"got an ABCMeta.*Pass an object of the class: LangChainModel\(\.\.\.\)"),
     ],
 )
 def test_what_is_no_model_is_refused(model: Any, message: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,16 +10,8 @@ from langchain_core.documents import Document as LangChainDocument
 from krag_eval import (
     Document,
     EvalSet,
-    KragEvalWarning,
-    OfflineRetrievalEvaluators,
     as_document,
     evaluate,
-    evaluate_retriever,
-    evaluate_run,
-    evaluate_stream,
-    read_run,
-    run_retriever,
-    write_run,
 )
 
 
@@ -66,24 +57,6 @@ GOLD: Any = [{"id": "q1", "question": "first?", "gold_chunk_ids": ["d1"]}]
 
 def search(question: str) -> list[Any]:
     return [both("d9", "12"), both("d1", "13")]
-
-
-def test_every_front_has_it(tmp_path: Path) -> None:
-    settings: Any = {"k": 2, "match_method": "id", "id_key": ".id"}
-    gold, retrieved = [[{"id": "d1"}]], [search("")]
-    assert evaluate(gold, retrieved, **settings)["mrr@2"] == 0.5
-    assert evaluate_stream(zip(gold, retrieved, strict=True), **settings)["mrr@2"] == 0.5
-    evaluator = OfflineRetrievalEvaluators(gold, retrieved, match_method="id", id_key=".id")
-    assert evaluator.calculate_mrr(2) == {"mrr": 0.5}
-    assert "idkey:.id" in evaluate(gold, retrieved, **settings).signature
-    assert evaluate_retriever(GOLD, search, 2, id_key=".id", progress=False)["mrr@2"] == 0.5
-    run = run_retriever(GOLD, search, k=2, progress=False)
-    write_run(run, tmp_path / "run.jsonl")
-    again = read_run(tmp_path / "run.jsonl")
-    assert evaluate_run(EvalSet(GOLD), again, 2, id_key=".id")["mrr@2"] == 0.5
-    with pytest.warns(KragEvalWarning, match="cannot hold everything"):
-        write_run(run, tmp_path / "run.trec", id_key=".id")
-    assert [line.split()[2] for line in (tmp_path / "run.trec").read_text().splitlines()] == ["d9", "d1"]
 
 
 def test_an_id_that_a_store_made_up_does_not_change_the_fingerprint() -> None:

@@ -1,10 +1,10 @@
 """The kept bad files: each is refused at its place, or read as it must be; and files that are none.
 
 Other bad files are tested elsewhere: JSONL line by line in `tests/_utils/test_files.py`, every format in
-`tests/datasets/test_formats_bad_input.py` (encodings, Git LFS, flipped bits of Parquet, line ends of any editor) and
-`tests/datasets/test_formats_refusals.py` (endless packed lines, pipes), the command line in
+`tests/adapters/formats/test_formats_bad_input.py` (encodings, Git LFS, flipped bits of Parquet, line ends of any
+editor) and `tests/adapters/formats/test_formats_refusals.py` (endless packed lines, pipes), the command line in
 `tests/adapters/cli/test_bad_input.py`, journals in `tests/retrievers/test_journal_refused.py`, ids that differ only in
-spelling in `tests/datasets/test_validation_corpus.py`, the report's CSV in `tests/report/test_csv.py`.
+spelling in `tests/adapters/labels/test_validation_corpus.py`, the report's CSV in `tests/report/test_csv.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 from krag_eval import EvalSet, InvalidInputError, read_corpus, read_evalset, read_run, write_evalset
 from krag_eval._utils.formatting import escape_controls
 from krag_eval.analysis.gate import read_policy
-from krag_eval.datasets.formats.topics import read_queries
+from krag_eval_formats.topics import read_queries
 from tests.support.command_line import Runner
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from krag_eval import EvalSet, InvalidInputError, Run, read_corpus, read_evalset, read_run, write_evalset, write_run
 from krag_eval.analysis.gate import read_policy
-from krag_eval.datasets.formats.topics import read_queries
 from krag_eval.datasets.streaming import stream_pairs
-from krag_eval.datasets.validation import validate
+from krag_eval_formats.topics import read_queries
+from krag_eval_labels.validation import validate
 
 # The first byte of an input says under which name the rest is read, the second by which reader.
 NAMES = (

@@ -25,8 +25,8 @@ from krag_eval import (
     evaluate,
     evaluate_ids,
 )
+from krag_eval._utils.checks import _read_moment
 from krag_eval.metrics import FURTHER_METRICS
-from krag_eval.metrics.freshness import _parse
 from tests.support.marks import nothing_may_match
 from tests.support.metric_values import one, values
 
@@ -176,13 +176,13 @@ NOW = "now=2026-01-31"
 def far_from_greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Make the clock of this machine fourteen hours fast, so that a date that is read as local is seen."""
     monkeypatch.setenv("TZ", "Pacific/Kiritimati")
-    _parse.cache_clear()
+    _read_moment.cache_clear()
     set_clock = getattr(time, "tzset", int)  # Windows has none
     set_clock()
     yield
     monkeypatch.undo()
     set_clock()
-    _parse.cache_clear()
+    _read_moment.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,6 @@ from krag_eval import (
     evaluate_stream,
     read_evalset,
     read_run,
-    validate,
-    write_evalset,
 )
 from krag_eval_scale import ColumnarScorer
 
@@ -98,37 +95,11 @@ FORMS: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_grades_below_0_mean_the_same_in_every_form(form: str, tmp_path: Path) -> None:
-    found = FORMS[form](tmp_path)
-    assert {key: found[key] for key in EXPECTED} == pytest.approx(EXPECTED, abs=1e-12)
-
-
 def test_condensed_rankings_have_none_of_them_as_in_trec_eval() -> None:
     evaluator = pytrec_eval.RelevanceEvaluator(QRELS, {"map", "recip_rank"}, judged_docs_only_flag=True)
     theirs = evaluator.evaluate(RUN)["q"]
     ours = evaluate_ids(QRELS, RUN, None, metrics=["map", "mrr"], unjudged="remove")
     assert ours.to_dict() == pytest.approx({"map": theirs["map"], "mrr": theirs["recip_rank"]}, abs=1e-12)
-
-
-@pytest.mark.parametrize("ending", ["qrels", "jsonl", "scores.json"])
-def test_files_keep_them(ending: str, tmp_path: Path) -> None:
-    questions = EvalSet([{"id": "q", "question": "?", "gold": ROWS}])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", KragEvalWarning)  # a TREC file has no texts of questions
-        write_evalset(questions, tmp_path / f"set.{ending}")
-    (question,) = read_evalset(tmp_path / f"set.{ending}")
-    assert {document.id: document.grade for document in question.gold} == QRELS["q"]
-
-
-def test_they_are_no_gold() -> None:
-    question = EvalSet([{"id": "q", "question": "?", "gold": [{"id": "n", "grade": -1}]}])
-    assert question["q"].is_negative
-    assert "empty_gold" in {finding.kind for finding in validate(question).findings}
-    explained = str(evaluate_ids([{"n": -1, "a": 1}], [["n"]], k=1).explain(0))
-    assert "not counted, its grade is -1" in explained
-    at_document = EvalSet([{"id": "q", "gold": [{"id": "n", "grade": -1, "metadata": {"doc_id": "d"}}]}])
-    assert [one.grade for one in at_document.gold("document")[0]] == [-1]
 
 
 @pytest.mark.filterwarnings("error")

@@ -27,6 +27,7 @@ FRAMEWORKS = {
     "krag_eval_answers": set(),
     "krag_eval_chunkers": set(),
     "krag_eval_cli": set(),
+    "krag_eval_formats": set(),
     "krag_eval_labels": set(),
     "krag_eval_langchain": {"langchain_core", "langsmith"},
     "krag_eval_langfuse": {"langfuse", "opentelemetry"},

@@ -158,7 +158,8 @@ FORMAT = '''
 
 from pathlib import Path
 
-from krag_eval.datasets.question import Question
+from krag_eval import Question
+from krag_eval.toolkit import write_atomically
 
 
 def kinds_in(source):
@@ -172,8 +173,6 @@ def questions(source):
 
 
 def write_questions(evalset, writing):
-    from krag_eval._utils.files.io import write_atomically
-
     lines = [f"{q.question}\\t{q.gold_chunk_ids[0]}\\n" for q in evalset]
     write_atomically(writing.path, ["#shine\\n", *lines])
 '''
@@ -320,9 +319,9 @@ def test_it_is_everywhere():
     "a file format": Recipe(
         "Add a file format",
         (
-            ("krag_eval/datasets/formats/shine.py", whole(FORMAT)),
+            ("adapters/krag_eval_formats/shine.py", whole(FORMAT)),
             (
-                "krag_eval/datasets/formats/registry.py",
+                "adapters/krag_eval_formats/files.py",
                 both(
                     instead("    ragas,\n    squad,\n", "    ragas,\n    shine,\n    squad,\n"),
                     after(
@@ -353,7 +352,9 @@ def test_it_is_everywhere(command: Runner):
     with pytest.raises(InvalidInputError, match="Known formats: .*shine"):
         read_evalset("set", format="unknown")
 """,
-        ("tests/datasets/test_formats_refusals.py::test_the_page_about_files_names_every_format_and_every_ending",),
+        (
+            "tests/adapters/formats/test_formats_refusals.py::test_the_page_about_files_names_every_format_and_every_ending",
+        ),
     ),
     "an answer metric": Recipe(
         "Add an answer metric",

@@ -24,15 +24,14 @@ from krag_eval import (
     diagnose,
     evaluate_run,
     funnel,
-    inspect_file,
     leaderboard,
     read_evalset,
-    validate,
 )
 from krag_eval._utils.objects import LONGEST_REPR
 from krag_eval.report import build_report
 from krag_eval.tables.html import MOST_BYTES
-from krag_eval_labels import audit_labels
+from krag_eval_formats import inspect_file
+from krag_eval_labels import audit_labels, validate
 
 LONG, BIG = "이름<b>" * 75, "x<script>alert(1)</script>" * 8_000
 N = 60

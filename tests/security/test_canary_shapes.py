@@ -262,11 +262,11 @@ def test_no_live_score_log_or_problem_shows_one(caplog: pytest.LogCaptureFixture
 def test_an_error_that_nobody_expected_shows_none_in_its_traceback(tmp_path: Path) -> None:
     code = (
         "import sys; sys.argv = ['krag-eval', 'validate', 'x']\n"
-        "import krag_eval_cli\n"
+        "from krag_eval_cli import running\n"
         "from tests.support.secret_shapes import SHAPES\n"
         "def fail(app): raise ZeroDivisionError('\\n'.join(text for text, _ in SHAPES.values()))\n"
-        "krag_eval_cli._run = fail\n"
-        "krag_eval_cli.main()\n"
+        "running._call = fail\n"
+        "running.main()\n"
     )
     outcome = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]

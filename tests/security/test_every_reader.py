@@ -14,7 +14,7 @@ from krag_eval import InvalidInputError, read_corpus, read_evalset, read_run
 from krag_eval._utils.journal.keyed import KeyedJournal
 from krag_eval._utils.journal.rows import JournalKind
 from krag_eval.analysis.gate import read_policy
-from krag_eval.datasets.formats.topics import read_queries
+from krag_eval_formats.topics import read_queries
 from krag_eval_labels import apply_labels
 from krag_eval_llm.prompts import own_prompts
 from krag_eval_scale import PartialState

@@ -23,7 +23,7 @@ ALLOWED = {
     "adapters/krag_eval_labels/labelling/current.py: .import_module": "a module beside it, by a name in the code",
     "adapters/krag_eval_cli/loading.py: .import_module": "the module that the user named on the command line",
     "adapters/krag_eval_chunkers/local.py: .import_module": "an optional package, by a name in the code",
-    "krag_eval/datasets/formats/yaml_rows.py: yaml": "its safe loader, after a check of what the file would become",
+    "adapters/krag_eval_formats/yaml_rows.py: yaml": "its safe loader, after a check of what the file would become",
     "krag_eval/analysis/verification.py: .import_module": "an optional package, by a name in the code",
     "krag_eval/_utils/moved.py: .import_module": "the new name of a module, by a name in the code",
     "krag_eval/toolkit.py: .import_module": "a room of the core, by a name in toolkit.pyi",

@@ -305,7 +305,9 @@ import json, os, shutil, sys, tempfile
 from krag_eval_cli import main
 from krag_eval_cli.app import Program
 import krag_eval.report, krag_eval.analysis.comparison, scipy.stats
-Program().every_command()
+program = Program()
+for name in program.list_commands(None):
+    program.get_command(None, name)
 
 for line in json.loads(sys.argv[1]):
     copied = shutil.copytree(".", os.path.join(tempfile.mkdtemp(), "copy"))

@@ -12,8 +12,8 @@ import pytest
 
 from krag_eval import InvalidInputError, read_evalset, read_run
 from krag_eval._utils.limits import limit
-from krag_eval.datasets.formats.topics import read_queries
-from krag_eval.datasets.validation import validate
+from krag_eval_formats.topics import read_queries
+from krag_eval_labels.validation import validate
 
 pytestmark = pytest.mark.full
 

@@ -39,7 +39,9 @@ def all_commands() -> dict[str, click.Command]:
     """The commands by name, all of them imported."""
     from krag_eval_cli.app import Program
 
-    return Program().every_command()
+    program = Program()
+    found = {name: program.get_command(None, name) for name in program.list_commands(None)}
+    return {name: command for name, command in found.items() if command is not None}
 
 
 @pytest.fixture

@@ -100,9 +100,10 @@ def read_corpus(path: Path) -> object:
 
 def validate(path: Path) -> object:
     """Validate a set."""
-    import krag_eval
 
-    return repr(krag_eval.validate(path))
+    import krag_eval_labels
+
+    return repr(krag_eval_labels.validate(path))
 
 
 def look_up(path: Path) -> object:
@@ -575,9 +576,9 @@ SPAN = '{"traceId":"t","spanId":"sN","parentSpanId":"s","name":"r","attributes":
 
 
 def traces(path: Path) -> object:
-    import krag_eval
+    import krag_eval_formats
 
-    return repr(krag_eval.read_traces(path))[:100]
+    return repr(krag_eval_formats.read_traces(path))[:100]
 
 
 add(

@@ -8,6 +8,7 @@ from typing import Any
 import krag_eval
 import krag_eval_answers
 import krag_eval_chunkers
+import krag_eval_formats
 import krag_eval_labels
 import krag_eval_live
 import krag_eval_llm
@@ -26,6 +27,7 @@ PACKAGES = (
     krag_eval_report,
     krag_eval_chunkers,
     krag_eval_answers,
+    krag_eval_formats,
 )
 PUBLIC: dict[str, Any] = {name: getattr(package, name) for package in PACKAGES for name in dir(package)}
 # Records that are only returned, and the like, are public in their rooms.

@@ -23,16 +23,16 @@ from krag_eval import RunProgress
 from krag_eval._utils.errors import Argument
 from krag_eval.analysis.funnel import Funnel
 from krag_eval.analysis.gate import GateReport
-from krag_eval.datasets.formats.otlp import TraceSpan
 from krag_eval.datasets.run import Latency
 from krag_eval.datasets.sessions import Stage
-from krag_eval.datasets.traces import TraceSession
 from krag_eval.documents.tokenizers import StemmingTokenizer
 from krag_eval.evaluation.pipeline import EvaluationStart
 from krag_eval.matching.settings import ScoringSettings
 from krag_eval.metrics.judgments import Judgments
 from krag_eval.retrievers.recording import RetrieverChangedError
 from krag_eval_answers import AnswerPairs, RefusalTest, evaluate_answers, read_references
+from krag_eval_formats.otlp import TraceSpan
+from krag_eval_formats.traces import TraceSession
 from krag_eval_langfuse.client import LangfuseDeliveryError
 from krag_eval_langfuse.outbox import _DamagedError
 from krag_eval_live import Alert, ScoredRetrieval, ScoredSession
@@ -206,7 +206,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "EvaluationResult": lambda: evaluated(intervals=0.9, metrics=["recall", "ndcg", frequent]),
     "EvaluationStart": lambda: EvaluationStart(3, ("recall@1",), "match:id"),
     "Explanation": lambda: evaluated().explain(0),
-    "Finding": lambda: front.validate([{"id": "a", "question": "", "gold": []}]).findings[0],
+    "Finding": lambda: labels.validate([{"id": "a", "question": "", "gold": []}]).findings[0],
     "Funnel": traced,
     "FunnelSlice": lambda: traced().slices[0],
     "FunnelStage": lambda: traced().stages[1],
@@ -257,7 +257,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "TraceSpan": lambda: trace_span(),
     "Tokenizer": lambda: StemmingTokenizer(front.TOKENIZERS["words"]),
     "TokenizerType": lambda: front.TokenizerType.KIWI,
-    "ValidationReport": lambda: front.validate([{"id": "a", "question": "", "gold": []}]),
+    "ValidationReport": lambda: labels.validate([{"id": "a", "question": "", "gold": []}]),
     "Versions": lambda: labels.find_versions([{"id": f"of {n}", "text": f"From {n} on."} for n in (2025, 2026)]),
     "Agreement": lambda: labels.label_agreement({"q": {"a": 1, "b": 0}}, {"q": {"a": 1, "b": 1}}),
     "LogNumber": lambda: _number(),

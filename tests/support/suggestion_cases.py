@@ -26,6 +26,7 @@ import pytest
 import krag_eval
 import krag_eval_answers
 import krag_eval_chunkers
+import krag_eval_formats
 import krag_eval_labels
 import krag_eval_live
 import krag_eval_llm
@@ -1001,7 +1002,9 @@ def write_one_plot(**more: Any) -> Any:
 
 def two_traces(**more: Any) -> Any:
     spans = [trace_cases.retriever(n, None, "a", query="When?", trace=f"{n:032x}") for n in (1, 2)]
-    return front.read_traces(trace_cases.write(Path("two-traces.jsonl"), trace_cases.request(*spans)), **more)
+    return krag_eval_formats.read_traces(
+        trace_cases.write(Path("two-traces.jsonl"), trace_cases.request(*spans)), **more
+    )
 
 
 def scored(*paths: str, **more: Any) -> Any:
@@ -1431,7 +1434,7 @@ ALLOWED = {
     "no row has the text of a question": "tests/adapters/labels/test_start.py names its column",
     "no row shows a document that was retrieved": "as the line above, for another field",
     "`pilot` has {} labels of documents": "tests/adapters/labels/test_estimation.py draws a pilot by n",
-    "Say how to read it with from_tools=": "tests/datasets/test_trace_dialects.py reads such tools",
+    "Say how to read it with from_tools=": "tests/adapters/formats/test_trace_dialects.py reads such tools",
     "For example from_tools=": "docs/where.md and tests/retrievers pass such functions",
     "`--judge`, `--known` and `--width` belong to runs": "tests/adapters/labels/test_label_command.py names runs",
     "come after the first document of the queue": "tests/adapters/labels/test_label_command.py skips such documents",
@@ -1440,7 +1443,7 @@ ALLOWED = {
     "`--{}` does not go {} `--forbidden`": "tests/adapters/llm/test_generate_forbidden.py leaves out either",
     "There is no model. Name one with `--llm`": "tests/adapters/llm/test_generate_forbidden.py does both",
     "a path or a suffix such as `.pdf`": "an example",
-    "what `krag-eval inspect --save` wrote": "tests/datasets/test_inspection.py saves a reading",
+    "what `krag-eval inspect --save` wrote": "tests/adapters/formats/test_inspection.py saves a reading",
     "such as row=1GB": "an example in a help text; --limits is tried",
     "was recorded with metadata={}": "what was given",
     "text, and metadata={} drops": "what was given",
@@ -1648,7 +1651,7 @@ READINGS = [
         {"k": 5},
     ),
     Case(
-        lambda: str(front.inspect_file("unclear.jsonl")),
+        lambda: str(krag_eval_formats.inspect_file("unclear.jsonl")),
         "with `columns`",
         then=lambda text: front.read_evalset("unclear.jsonl", columns={"question": "alpha", "gold_chunk_ids": "beta"}),
         holds=len,

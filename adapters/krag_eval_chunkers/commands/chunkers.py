@@ -64,7 +64,7 @@ def chunkers(
         out: Write a report as .html, .md, .json or .csv.
         plots (DIR): Write the plots into this folder, as SVG and as PNG.
         concurrency: How many questions to ask at a time.
-        timeout: Seconds per attempt.
+        timeout (SECONDS): Seconds per attempt.
         retries: How often to retry a failed question.
     """
     check_report(out, [evalset, corpus], force)

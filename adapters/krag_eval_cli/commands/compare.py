@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from krag_eval import InvalidInputError
 from krag_eval import compare as compare_runs
-from krag_eval.toolkit import COMPARED_CUT_OFFS, FIRST, by_system, system_of
+from krag_eval.toolkit import COMPARED_CUT_OFFS, by_system, system_of
 from krag_eval_cli.files import RunFileOptions, find_baseline, has_results, names_of, read_runs
 from krag_eval_cli.options import RunScoringOptions, cut_offs_option, parse_cut_offs, parse_names
 from krag_eval_cli.output import collected_warnings, print_comparison, print_notes, put_json_and_markdown
@@ -19,7 +19,6 @@ def compare(
     *,
     baseline: str | None = None,
     all_pairs: bool = False,
-    cluster: str | None = None,
     k: Annotated[str | None, cut_offs_option(COMPARED_CUT_OFFS)] = None,
     metrics: str = "recall,mrr,ndcg",
     by: str | None = None,
@@ -27,7 +26,7 @@ def compare(
     markdown_out: Path | None = None,
     scoring: RunScoringOptions,
     files: RunFileOptions,
-    **passed: Annotated[Any, compare_runs, "margin confidence n_bootstrap n_randomisation seed missing"],
+    **passed: Annotated[Any, compare_runs, "cluster margin confidence n_bootstrap n_randomisation seed missing"],
 ) -> None:
     """Compare runs with a baseline: differences with confidence intervals, tests, slices, and causes of misses.
 
@@ -38,7 +37,7 @@ def compare(
         runs (RUN RUN...): Retrieval results, the baseline among them. With one RUN, EVALSET is the other one: a file
             that has results too.
         all_pairs: Compare all pairs of runs with the randomized Tukey HSD test, not each with the baseline.
-        metrics: Comma-separated metric names, or `all`. Each is one more test: name those that decide.
+        metrics (NAME,NAME,...): Comma-separated metric names, or `all`. Each is one more test: name those that decide.
         margin: The smallest difference that matters.
         confidence: Confidence level of the intervals; the tests use 1 minus it.
         n_bootstrap: Resamples per interval.
@@ -52,13 +51,13 @@ def compare(
     if all_pairs and baseline is not None:
         raise InvalidInputError("`--all-pairs` has no baseline. Leave out `--baseline`.")
     first = find_baseline(baseline, list(read), runs)
+    against = {"baseline": None} if all_pairs else {} if first is None else {"baseline": system_of(first, read[first])}
     systems = by_system(read)
     with collected_warnings() as caught:
         comparison = compare_runs(
             questions,
             systems,
-            baseline=None if all_pairs else FIRST if first is None else system_of(first, read[first]),
-            cluster=cluster,
+            **against,
             k=parse_cut_offs(k, COMPARED_CUT_OFFS),
             metrics=None if metrics == "all" else names_of(parse_names(metrics), read),
             by=parse_names(by),

@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from krag_eval import InvalidInputError, inspect_file, read_evalset, read_run, write_evalset, write_run
+from krag_eval import InvalidInputError, read_evalset, read_run, write_evalset, write_run
 from krag_eval.toolkit import (
-    FORMATS,
     Source,
-    check_format,
+    beside,
     detect,
     format_to_write,
     kinds_in,
     kinds_of,
+    named_format,
     no_looser_than,
     number_of,
     one_of,
@@ -77,12 +77,12 @@ def _look_at(
     path: Path, name: str | None, columns: Mapping[str, str], table: Mapping[str, Any]
 ) -> tuple[str, Sequence[str]]:
     """Return the format of a file, and whether it holds an evaluation set, a run or both, if that can be detected."""
-    source = Source(path, None if name is None else FORMATS[check_format(name)].container, **table)
+    source = Source(path, None if name is None else named_format(name).container, **table)
     if columns and source.container is not None:
         held = zip(_KINDS, kinds_of((), columns), strict=True)
         return name or source.container, tuple(kind for kind, is_held in held if is_held)
     read, kinds = detect(source) if name is None else (name, kinds_in(source, name))
-    found = inspect_file(path, **table).kind if not kinds and source.sample else ""
+    found = beside("inspect")(path, **table).kind if not kinds and source.sample else ""
     return read, {"run": ("run",), "log": ("run",), "both": _KINDS}.get(found, kinds)
 
 

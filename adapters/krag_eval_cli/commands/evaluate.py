@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval import EvalSet, EvaluationResult, InvalidInputError, Run, evaluate_run
 from krag_eval.toolkit import (
+    beside,
     check_count,
     escape_controls,
     format_value,
@@ -70,8 +71,8 @@ def evaluate(
         traces (FILE): In place of runs, the sessions in traces exported as OTLP JSON; repeat it for several files. Only
             questions that have a trace are scored.
         repeated: Of several traces of one question, use the `first` or the `last`; `error` refuses them.
-        ties: Documents with equal scores keep their order (given); `bounds` also prints between which values each
-            metric lies if they are ordered otherwise.
+        ties (NAME): Documents with equal scores keep their order (given); `bounds` also prints between which values
+            each metric lies if they are ordered otherwise.
     """
     one_of("output_format", output_format, ("terminal", *_EXPORTS))
     if worst is not None:
@@ -85,9 +86,7 @@ def evaluate(
         raise InvalidInputError("`--traces` and RUN are both given. Score them one after the other.")
     try:
         if traces:
-            from krag_eval import read_traces
-
-            run = read_traces(traces, evalset=questions, repeated=repeated, max_bad_rows=max_bad_rows)
+            run = beside("traces")(traces, evalset=questions, repeated=repeated, max_bad_rows=max_bad_rows)
             read, questions = {run.name: run}, _asked(questions, run)
         else:
             read = read_runs(runs or [evalset], questions, files, id_key=scoring.id_key, max_bad_rows=max_bad_rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated, Any
 
 from krag_eval import InvalidInputError, write_run
 from krag_eval import fuse as fuse_runs
@@ -17,13 +18,10 @@ def fuse(
     out: Path,
     k: float = 60,
     weights: str | None = None,
-    depth: int | None = None,
-    name: str | None = None,
-    id_key: str | None = None,
-    id_map: str | None = None,
     force: bool = False,
     max_bad_rows: int = 0,
     files: RunFileOptions,
+    **passed: Annotated[Any, fuse_runs, "depth name id_key id_map"],
 ) -> None:
     """Fuse runs by reciprocal rank, for example of a keyword and a dense retriever; score the result like any run.
 
@@ -33,15 +31,15 @@ def fuse(
         k (--k -k): A rank adds 1 / (k + rank) to the score of its document.
         weights (W,W,...): One weight above 0 per run; 1 by default.
         depth: Read only so many ranks of each ranking.
-        name: The name of the fused run; by default those of the runs.
+        name (NAME): The name of the fused run; by default those of the runs.
     """
     target_format = format_to_write(out, None)
     check_free(out, force)
     if len(runs) < 2:
         raise InvalidInputError("Only one run is given. Name at least two, such as bm25.jsonl dense.jsonl.")
-    read = read_runs(runs, None, files, id_key=id_key, max_bad_rows=max_bad_rows)
-    fused = fuse_runs(read, k, weights=_parse_weights(weights), depth=depth, id_key=id_key, id_map=id_map, name=name)
-    write_run(fused, out, format=target_format, id_key=id_key)
+    read = read_runs(runs, None, files, id_key=passed["id_key"], max_bad_rows=max_bad_rows)
+    fused = fuse_runs(read, k, weights=_parse_weights(weights), **passed)
+    write_run(fused, out, format=target_format, id_key=passed["id_key"])
     notes().print(f"{out}: {number_of(len(fused), 'question')}, fused from {', '.join(read)}.")
 
 

@@ -37,7 +37,7 @@ def plan(
         effect: The difference of the means to find, or the drop that the gate allows.
         power: The share of cases in which that many questions suffice.
         confidence: Confidence level of the gate.
-        metrics: Comma-separated metric names, or `all`.
+        metrics (NAME,NAME,...): Comma-separated metric names, or `all`.
     """
     runs = runs or [evalset]
     questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key)

@@ -36,10 +36,9 @@ def report(
     k: CutOffs = None,
     metrics: str | None = None,
     by: str | None = None,
-    cluster: str | None = None,
     scoring: RunScoringOptions,
     files: RunFileOptions,
-    **passed: Annotated[Any, build_report, "title missing seed"],
+    **passed: Annotated[Any, build_report, "title cluster missing seed"],
 ) -> None:
     """Report what retrievers found: scores, comparison, slices, causes of misses, and every query.
 
@@ -65,7 +64,6 @@ def report(
                 read,
                 baseline=find_baseline(baseline, list(read), runs),
                 by=parse_names(by),
-                cluster=cluster,
                 k=parse_cut_offs(k),
                 metrics=parse_names(metrics),
                 progress=bars.show,

@@ -12,14 +12,12 @@ from typing import Annotated, Any
 from krag_eval import EvalSet, RunRow
 from krag_eval.toolkit import (
     DOC_KEY,
-    METADATA,
     RUN_HEADER,
     CallSettings,
     Recorder,
     alternatives_in,
     find_doc_key,
     number_of,
-    one_of,
     plan_run,
     read_journal_rows,
     source_of_module,
@@ -57,13 +55,13 @@ def run(
         out: The run, JSONL. An existing run is resumed, and its failed questions are asked again.
         k (--k -k): How many documents to keep per question.
         concurrency: How many questions to ask at a time.
-        timeout: Seconds per attempt.
+        timeout (SECONDS): Seconds per attempt.
         retries: How often to retry a failed question.
         max_error_rate: Stop when more than this share of the questions fails, 0 to 1.
-        name: The name of the run; OBJECT by default.
+        name (NAME): The name of the run; OBJECT by default.
         param (NAME=VALUE): A parameter to record: chunk_size=500; repeatable.
         metadata (none|ids|all): The metadata of documents to record: none, ids (doc_id, source, url, ...), or all.
-        id_key: The key of the metadata that holds the ids of documents, if they have neither an id nor a text.
+        id_key (KEY): The key of the metadata that holds the ids of documents, if they have neither an id nor a text.
         resume (--resume/--no-resume): Resume an existing run even if the retriever was changed, or refuse any existing
             run.
         fresh: Replace an existing run and ask every question.
@@ -71,7 +69,6 @@ def run(
     """
     with stopping():
         questions = files.evalset(evalset)
-        one_of("metadata", passed["metadata"], METADATA)
         found = load_object(retriever, "--retriever", "a retriever")
         with Bars() as bars:
             plan = plan_run(

@@ -59,7 +59,7 @@ def doctor(
             each other are listed.
         versions (OUT): Write these as JSON for you to confirm: ids and the ids that they replaced. No run is needed.
         within (KEY,...): Metadata keys in which versions agree, such as tenant.
-        match: How documents are identified, as in evaluate; by id by default, or by text without ids.
+        match (NAME,NAME,...): How documents are identified, as in evaluate; by id by default, or by text without ids.
         threshold: The threshold for --match by ROUGE, as in evaluate.
         judge: A model's labels of what was retrieved, JSONL. The queue is then the sample that shrinks the interval of
             estimate most, and the agreement of the model with the grades of the set is shown.
@@ -93,7 +93,7 @@ def doctor(
         questions,
         found,
         corpus=documents,
-        threshold=parse_threshold(threshold),
+        **parse_threshold(threshold),
         tokenizer=tokenizer,
         id_key=id_key,
         grade_key=grade_key,

@@ -18,11 +18,12 @@ def estimate(
     *,
     judge: Path,
     labels: Path,
-    metric: str = "precision",
     known: bool = False,
     json_out: Path | None = None,
     files: RunFileOptions,
-    **passed: Annotated[Any, estimate_metric, "k gain precision_denominator probability confidence id_key id_map seed"],
+    **passed: Annotated[
+        Any, estimate_metric, "metric k gain precision_denominator probability confidence id_key id_map seed"
+    ],
 ) -> None:
     """Estimate a metric of runs from a model's labels of all documents and human labels of a sample.
 
@@ -31,7 +32,7 @@ def estimate(
         judge: The model's labels, JSONL.
         labels: The human labels, with the probability of each: a queue that `doctor --judge` wrote, filled in.
         known: Count the grades of the set as human labels, each with probability 1. They must be older than the sample.
-        metric: precision or dcg.
+        metric (NAME): precision or dcg.
         k (--k -k): How many ranks count.
         gain: exponential (2^grade - 1) or linear.
         precision_denominator: retrieved, or k as in trec_eval.
@@ -44,7 +45,6 @@ def estimate(
         read_runs(runs, questions, files, id_key=passed.get("id_key")),
         judge=judge,
         people=labels,
-        metric=metric,
         evalset=questions if known else None,
         **passed,
     )

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated, Any
 
 from krag_eval import InvalidInputError
 from krag_eval.toolkit import check_number, number_of
 from krag_eval_cli.files import RunFileOptions, check_free, read_runs
 from krag_eval_cli.output import console, notes, stopping
 from krag_eval_labels.commands.terminal import label_in_terminal, read_keys
-from krag_eval_labels.labelling.current import Basis, Current, current_number
+from krag_eval_labels.labelling.current import Basis, current_number
 from krag_eval_labels.labelling.exchange import export_queue, import_labels
 from krag_eval_labels.labelling.platforms import LABEL_STUDIO_CONFIG
 from krag_eval_labels.labelling.queue import LabelQueue
+from krag_eval_labels.start.number import Standing
 
 
 def label(
@@ -25,13 +27,9 @@ def label(
     suggest: bool = False,
     import_from: Path | None = None,
     force: bool = False,
-    judge: Path | None = None,
     known: Path | None = None,
-    metric: str = "precision",
-    k: int = 10,
-    width: float | None = None,
-    id_key: str | None = None,
     files: RunFileOptions,
+    **passed: Annotated[Any, Basis, "judge metric k width id_key"],
 ) -> None:
     """Label the documents of a queue by single keys: 0, 1, 2, U undo, N skip, Q quit.
 
@@ -49,7 +47,7 @@ def label(
             programs.
         judge: A model's labels of all documents of the runs, JSONL, as in estimate.
         known: An evaluation set whose grades count too, if the queue was drawn without the documents that it grades.
-        metric: precision or dcg.
+        metric (NAME): precision or dcg.
         k (--k -k): How many ranks count.
         width: Say when the interval for these questions is at most this wide.
     """
@@ -57,24 +55,17 @@ def label(
     if export is not None or import_from is not None:
         _exchange(opened, export, import_from, who, suggest=suggest, force=force)
         return
+    width, id_key = passed["width"], passed["id_key"]
     if width is not None:
         check_number("width", width, "Give one such as 0.1.", above=0)
-    if runs is None and (judge is not None or known is not None or width is not None):
+    if runs is None and any(one is not None for one in (passed["judge"], known, width)):
         raise InvalidInputError("`--judge`, `--known` and `--width` belong to runs. Name the runs after the queue.")
     basis = None
     if runs:
         questions = None if known is None else files.evalset(known, id_key=id_key)
-        basis = Basis(
-            runs=read_runs(runs, questions, files, id_key=id_key),
-            judge=judge,
-            known=questions,
-            metric=metric,
-            k=k,
-            width=width,
-            id_key=id_key,
-        )
+        basis = Basis(runs=read_runs(runs, questions, files, id_key=id_key), known=questions, **passed)
 
-    def number() -> Current | None:
+    def number() -> Standing | None:
         return current_number(opened, basis)
 
     with stopping(lambda: f"Stopped. Every label is in {opened.file}."):

@@ -32,12 +32,10 @@ def reanchor(
     old_corpus: Path | None = None,
     out: Path | None = None,
     force: bool = False,
-    tokenizer: str = "words",
-    to: str = "chunks",
     show: Annotated[int, Declared(least=0)] = 10,
     json_out: Path | None = None,
     files: FileOptions,
-    **passed: Annotated[Any, move_gold, "threshold doc_key with_texts"],
+    **passed: Annotated[Any, move_gold, "threshold tokenizer to doc_key with_texts"],
 ) -> None:
     """Move gold passages to the chunks of a new corpus. Exit code 0: all found, 1: some lost, 2: invalid input.
 
@@ -62,8 +60,6 @@ def reanchor(
         files.evalset(evalset),
         files.corpus(corpus),
         old_corpus=() if old_corpus is None else files.corpus(old_corpus),
-        tokenizer=tokenizer,
-        to=to,
         **passed,
     )
     write_evalset(report.evalset, target)

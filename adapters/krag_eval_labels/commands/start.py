@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from krag_eval.toolkit import load
 from krag_eval_cli.files import FileOptions
@@ -18,17 +18,11 @@ def start(
     out: Path = Path("eval"),
     retriever: str | None = None,
     corpus: Path | None = None,
-    k: int | None = None,
-    questions: int | None = None,
-    labels: int | None = None,
-    width: float | None = None,
-    outside: int | None = None,
     judge: str | None = None,
-    max_calls: int | None = None,
     mask: bool = False,
-    seed: int | None = None,
     json_out: Path | None = None,
     files: FileOptions,
+    **passed: Annotated[Any, start_from_log, "k questions labels width outside max_calls seed"],
 ) -> None:
     """Choose what to label from a log without gold; given the folder that this made, print the number.
 
@@ -47,7 +41,7 @@ def start(
         mask: Replace credentials and e-mail addresses.
         seed: Of the draws.
     """
-    changes = (retriever, labels, width, judge)
+    changes = (retriever, passed["labels"], passed["width"], judge)
     if log.is_dir() and all(one is None for one in changes):
         result = number_from_labels(log)
         if not put_json(json_out, result.to_dict):
@@ -63,15 +57,9 @@ def start(
         out,
         retriever=load_object(str(retriever), "--retriever", "a retriever") if is_object else retriever,
         corpus=corpus,
-        k=k,
-        questions=questions,
-        labels=labels,
-        width=width,
-        outside=outside,
         judge=model,
-        max_calls=max_calls,
         mask=mask or None,
-        seed=seed,
+        **passed,
         **reading,
     )
     if not put_json(json_out, started.to_dict):

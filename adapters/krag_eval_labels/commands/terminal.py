@@ -12,8 +12,9 @@ from rich.text import Text
 
 from krag_eval.toolkit import describe_error, escape_controls, number_of, one_line
 from krag_eval_cli.output import console
-from krag_eval_labels.labelling.current import EVERY, Current
+from krag_eval_labels.labelling.current import EVERY
 from krag_eval_labels.labelling.queue import GRADES, LabelQueue
+from krag_eval_labels.start.number import Standing
 
 KEYS = "0 not relevant   1 relevant   2 answers it fully   U undo   N skip   Q quit   ? help"
 _HELP = """0  the passage does not help with the question
@@ -46,7 +47,7 @@ class Pace:
         return f", about {round(3600 / middle, -1):,.0f} an hour"
 
 
-def label_in_terminal(queue: LabelQueue, number: Callable[[], Current | None], keys: Iterable[str]) -> None:
+def label_in_terminal(queue: LabelQueue, number: Callable[[], Standing | None], keys: Iterable[str]) -> None:
     """Show one pair after the other, and label it with the key that is pressed.
 
     Args:
@@ -105,7 +106,7 @@ def _show(queue: LabelQueue, place: int, pace: Pace) -> None:
         out.print(Text(one_line(str(name)), style="dim", overflow="fold"))
 
 
-def _end(queue: LabelQueue, number: Callable[[], Current | None], *, is_new: bool) -> None:
+def _end(queue: LabelQueue, number: Callable[[], Standing | None], *, is_new: bool) -> None:
     queue.fill()
     left = len(queue.open())
     skipped = f", {queue.n_skipped} of them skipped" if queue.n_skipped else ""

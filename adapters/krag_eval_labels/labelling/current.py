@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,18 +11,10 @@ from krag_eval import InvalidInputError, KragEvalError, Run, read_run
 from krag_eval.toolkit import IdKey, as_number, as_run, number_of
 from krag_eval_labels.estimation import Estimate, Estimation, estimate
 from krag_eval_labels.labelling.queue import GRADES, OF_START, LabelQueue
+from krag_eval_labels.start.number import Standing, number_from_labels
 
 EVERY = 20
 """After how many labels of a person the number is shown."""
-_START = "krag_eval_labels.start"
-
-
-@dataclass(frozen=True, slots=True)
-class Current:
-    """A number as text, and whether its interval is as narrow as wanted."""
-
-    text: str
-    reached: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +41,7 @@ class Basis:
     id_key: IdKey | None = None
 
 
-def current_number(queue: LabelQueue, basis: Basis | None = None) -> Current | None:
+def current_number(queue: LabelQueue, basis: Basis | None = None) -> Standing | None:
     """Return what the labels so far say; None where nothing beside the queue tells which systems they are about.
 
     The labels are first written into the queue. Then a folder of `krag-eval start` says its own number. Anywhere else,
@@ -69,13 +59,12 @@ def current_number(queue: LabelQueue, basis: Basis | None = None) -> Current | N
     queue.fill()
     folder = queue.path.parent
     try:
-        if (folder / OF_START).is_file() and importlib.util.find_spec(_START) is not None:
-            found = importlib.import_module(_START).number(folder)
-            return Current(str(found), bool(found.reached))
+        if (folder / OF_START).is_file():
+            return number_from_labels(folder, write=False).brief
         basis = basis or _basis_in(folder)
         return None if basis is None else _estimated(queue, basis)
     except KragEvalError as error:
-        return Current(f"No number yet: {error}")
+        return Standing(f"No number yet: {error}")
 
 
 def _basis_in(folder: Path) -> Basis | None:
@@ -85,7 +74,7 @@ def _basis_in(folder: Path) -> Basis | None:
     return Basis(runs=runs, judge=judge if judge.is_file() else None) if runs else None
 
 
-def _estimated(queue: LabelQueue, basis: Basis) -> Current:
+def _estimated(queue: LabelQueue, basis: Basis) -> Standing:
     rows = queue.labelled_first()
     unsure = [row for row in rows if row["label"] is None]
     if not any(as_number(row.get("probability")) for row in rows):
@@ -95,8 +84,7 @@ def _estimated(queue: LabelQueue, basis: Basis) -> Current:
         )
     ends = [_at(rows, basis, end) for end in ((min, max) if unsure else (min,))]
     found, other = ends[0], ends[-1]
-    pairs = zip(_values(found), _values(other), strict=True)
-    estimates = [_both(one, two) for one, two in pairs]
+    estimates = [_both(one, two) for one, two in zip(_values(found), _values(other), strict=True)]
     lines = [f"{found.metric} from {number_of(len(rows) - len(unsure), 'label')}:"]
     for row in estimates:
         low, high = row.sampling_interval
@@ -111,7 +99,7 @@ def _estimated(queue: LabelQueue, basis: Basis) -> Current:
         lines.append(f"  The interval is as narrow as wanted: {width:.3f}. You can stop here.")
     elif basis.width is not None:
         lines.append(f"  The interval is {width:.3f} wide, {basis.width:g} is wanted.")
-    return Current("\n".join(lines), reached)
+    return Standing("\n".join(lines), reached)
 
 
 def _at(rows: list[dict[str, Any]], basis: Basis, end: Callable[[Iterable[float]], float]) -> Estimation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +142,7 @@ def _said(path: Path) -> Iterator[Said]:
         raise InvalidInputError(
             f"{path}: is no spreadsheet that was exported, and no export of Argilla, Label Studio or Langfuse scores."
         )
-    return (Said(one.at, one.key, one.label, _name(one.who), one.ids) for one in found)
+    return (replace(one, who=_name(one.who)) for one in found)
 
 
 def _encoding(path: Path) -> str | None:

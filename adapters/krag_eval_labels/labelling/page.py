@@ -11,8 +11,9 @@ from typing import Any
 from krag_eval import InvalidInputError, KragEvalError
 from krag_eval.toolkit import as_number, number_of, parse_json, refuse
 from krag_eval_labels.files import check_row
-from krag_eval_labels.labelling.current import EVERY, Current, current_number
+from krag_eval_labels.labelling.current import EVERY, current_number
 from krag_eval_labels.labelling.queue import GRADES, LabelQueue, checked_name
+from krag_eval_labels.start.number import Standing
 
 _LONGEST = 1 << 20
 
@@ -88,7 +89,7 @@ class _Session:
     def shown(self) -> dict[str, Any]:
         queue, open_ = self._queue, self._queue.open()
         row = queue.rows[open_[0]] if open_ else None
-        number: Current | None = self._number
+        number: Standing | None = self._number
         return {
             "place": open_[0] if open_ else None,
             "question": None if row is None else str(row.get("question") or row["query_id"]),

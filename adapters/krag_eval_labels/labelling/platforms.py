@@ -16,6 +16,7 @@ A model's label is shown to people only if that is asked for: they tend to agree
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from krag_eval_labels.labelling.items import Item, Said
@@ -120,51 +121,44 @@ def said_in(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[Said] | N
     rows = list(rows)
     first = rows[0][1] if rows else {}
     if "responses" in first and "fields" in first:
-        return _said_in_argilla(rows)
-    if "data" in first and ("annotations" in first or "predictions" in first):
-        return _said_in_label_studio(rows)
-    if "traceId" in first:
-        return _said_in_langfuse(rows)
-    if "key" in first and "query_id" in first:  # Label Studio's JSON-MIN
-        return _said_in_short_label_studio(rows)
-    return None
+        read = _said_in_argilla
+    elif "data" in first and ("annotations" in first or "predictions" in first):
+        read = _said_in_label_studio
+    elif "traceId" in first:
+        read = _said_in_langfuse
+    elif "key" in first and "query_id" in first:  # Label Studio's JSON-MIN
+        read = _said_in_short_label_studio
+    else:
+        return None
+    return chain.from_iterable(read(at, row) for at, row in rows)
 
 
-def _said_in_argilla(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[Said]:
-    for at, row in rows:
-        key, metadata = str(row.get("id") or ""), _mapping(row.get("metadata"))
-        found = _mapping(row.get("responses")).get(QUESTION) or []
-        for one in found if isinstance(found, list) else []:
-            yield Said(at, key, _mapping(one).get("value"), str(_mapping(one).get("user_id") or ""), _ids(metadata))
+def _said_in_argilla(at: str, row: Mapping[str, Any]) -> Iterator[Said]:
+    key, metadata = str(row.get("id") or ""), _mapping(row.get("metadata"))
+    for one in map(_mapping, _list(_mapping(row.get("responses")).get(QUESTION))):
+        yield Said(at, key, one.get("value"), str(one.get("user_id") or ""), _ids(metadata))
 
 
-def _said_in_label_studio(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[Said]:
-    for at, row in rows:
-        data = _mapping(row.get("data"))
-        for annotation in map(_mapping, _list(row.get("annotations"))):
-            by = annotation.get("completed_by")
-            who = f"user {_mapping(by).get('id', by)}"
-            chosen = [
-                choice
-                for result in map(_mapping, _list(annotation.get("result")))
-                if result.get("from_name") == QUESTION
-                for choice in _list(_mapping(result.get("value")).get("choices"))
-            ]
-            if chosen and not annotation.get("was_cancelled"):
-                label = chosen[0] if len(chosen) == 1 else chosen
-                yield Said(at, str(data.get("key") or ""), label, who, _ids(data))
+def _said_in_label_studio(at: str, row: Mapping[str, Any]) -> Iterator[Said]:
+    data = _mapping(row.get("data"))
+    for annotation in map(_mapping, _list(row.get("annotations"))):
+        by = annotation.get("completed_by")
+        who = f"user {_mapping(by).get('id', by)}"
+        results = [one for one in map(_mapping, _list(annotation.get("result"))) if one.get("from_name") == QUESTION]
+        chosen = [choice for one in results for choice in _list(_mapping(one.get("value")).get("choices"))]
+        if chosen and not annotation.get("was_cancelled"):
+            label = chosen[0] if len(chosen) == 1 else chosen
+            yield Said(at, str(data.get("key") or ""), label, who, _ids(data))
 
 
-def _said_in_short_label_studio(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[Said]:
-    for at, row in rows:
-        who = f"user {row['annotator']}" if "annotator" in row else ""
-        yield Said(at, str(row["key"]), row.get(QUESTION), who, _ids(row))
+def _said_in_short_label_studio(at: str, row: Mapping[str, Any]) -> Iterator[Said]:
+    who = f"user {row['annotator']}" if "annotator" in row else ""
+    yield Said(at, str(row["key"]), row.get(QUESTION), who, _ids(row))
 
 
-def _said_in_langfuse(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[Said]:
-    for at, row in rows:
-        if row.get("name") == QUESTION and row.get("source", "ANNOTATION") == "ANNOTATION":
-            yield Said(at, str(row["traceId"]), row.get("value"), str(row.get("authorUserId") or ""))
+def _said_in_langfuse(at: str, row: Mapping[str, Any]) -> Iterator[Said]:
+    if row.get("name") == QUESTION and row.get("source", "ANNOTATION") == "ANNOTATION":
+        yield Said(at, str(row["traceId"]), row.get("value"), str(row.get("authorUserId") or ""))
 
 
 def _shown(item: Item, suggest: bool) -> list[float]:

@@ -166,10 +166,7 @@ class LabelQueue:
         Raises:
             InvalidInputError: A file cannot be written.
         """
-        votes = self.votes.get(self._pairs[place], {})
-        votes.pop(self.who, None)
-        if not votes:
-            self.votes.pop(self._pairs[place], None)
+        self.votes.get(self._pairs[place], {}).pop(self.who, None)
         self._returned.add(place)
         self.rows[place]["label"] = None
         self._write({self._pairs[place]})
@@ -215,13 +212,8 @@ class LabelQueue:
 
     def agreements(self) -> list[str]:
         """Return a line per two people: how well they agree; and one about the documents on which they do not."""
-        lines = agreements(
-            {
-                (str(self.rows[place]["query_id"]), self._pairs[place]): votes
-                for place in range(len(self.rows))
-                if (votes := self.votes_at(place))
-            }
-        )
+        about = zip(self.rows, self._pairs, strict=True)
+        lines = agreements({(str(row["query_id"]), pair): self.votes.get(pair, {}) for row, pair in about})
         if disputed := self.disputed():
             lines.append(f"{number_of(len(disputed), 'document')} without a majority: ask again with --again.")
         return lines

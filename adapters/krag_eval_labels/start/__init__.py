@@ -1,6 +1,6 @@
 """From a log without gold to a number: choose questions, pool what to label, and estimate for the log's traffic."""
 
 from krag_eval_labels.start.folder import Started, start_from_log
-from krag_eval_labels.start.number import LogNumber, Standing, number, number_from_labels
+from krag_eval_labels.start.number import LogNumber, number_from_labels
 
-__all__ = ["LogNumber", "Standing", "Started", "number", "number_from_labels", "start_from_log"]
+__all__ = ["LogNumber", "Started", "number_from_labels", "start_from_log"]

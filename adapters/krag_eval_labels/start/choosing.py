@@ -104,10 +104,8 @@ def _strata(
     for feature, values in features.items():
         n_values = len(set(values))
         if 1 < n_values <= _MOST_STRATA * 2:
-            merged = [
-                old if old == _NO_RESULT else " / ".join(filter(None, (old, new)))
-                for old, new in zip(names, values, strict=True)
-            ]
+            pairs = zip(names, values, strict=True)
+            merged = [old if old == _NO_RESULT else " / ".join(filter(None, (old, new))) for old, new in pairs]
             merged = _without_small(merged, names, weight)
             if len(set(merged)) <= _MOST_STRATA and len(set(merged)) > len(set(names)):
                 names, by = merged, [*by, feature]

@@ -255,24 +255,18 @@ def start_from_log(
         check_count("labels", labels)
     if width is not None:
         check_number("width", width, "Give one such as 0.2.", above=0)
-    lines: list[str] = []
-    if (own / "start.json").is_file():
+    if Path(log).is_dir() or (own / "start.json").is_file():
         folder = Folder.open(own)
         if not Path(log).is_dir() and folder.state["log"]["sha256"] != _hash(Path(log)):
             raise InvalidInputError(
                 f"{own}: was made of another log, {folder.state['log']['path']}. Name another folder."
             )
         for name in _FIXED:
-            if given[name] not in (None, folder.state["settings"][name]):
-                was = folder.state["settings"][name]
+            if given[name] not in (None, was := folder.state["settings"][name]):
                 raise InvalidInputError(f"{own}: was made with ", Argument(name, was), ". Name another folder.")
-        lines += folder.state["said"]
-    elif Path(log).is_dir():
-        folder = Folder.open(log)
     else:
         folder = _new(Path(log), own, settings, retriever, corpus, reading)
-        lines += folder.state["said"]
-    state = folder.state["settings"]
+    state, lines = folder.state["settings"], list(folder.state["said"])
     state["width"] = width or state.get("width", 0.2)
     state["labels"] = max(labels or state.get("labels", 100), state.get("labels", 0))
     lines += _add_system(folder, retriever, corpus)
@@ -295,10 +289,10 @@ def start_from_log(
     )
     if n_open == n_rows:
         lines += plan_lines(folder, n_rows / max(n_questions, 1))
-    readme = folder.path / "README.md"
+    readme, typed = folder.path / "README.md", shlex.quote(os.fspath(folder.path))
     if not readme.exists():
-        write_atomically(readme, [_readme(folder)])
-    typed = shlex.quote(os.fspath(folder.path))
+        text = Path(__file__).with_name("readme.txt").read_text(encoding="utf-8")
+        write_atomically(readme, [text.format(log=folder.state["log"]["path"], out=typed, k=folder.k)])
     lines.append(f"Next: krag-eval label {typed}, then krag-eval start {typed}")
     return Started(folder=folder.path, state=folder.state, lines=tuple(lines))
 
@@ -321,7 +315,8 @@ def _new(
     most = max(chosen.weight)
     folded = f"{number_of(len(read.rows), 'row')}, {number_of(len(chosen.rows), 'question')} after folding"
     most_rows = f" (one stands for {most} rows)" if most > 1 else ""
-    in_strata = f", in strata by {' and '.join(chosen.by)}: {_listed(strata)}" if chosen.by else ""
+    listed = ", ".join(f"{name} {one['rows']}" for name, one in strata.items())
+    in_strata = f", in strata by {' and '.join(chosen.by)}: {listed}" if chosen.by else ""
     said = [f"{log}: {read.kind}, {folded} near-duplicates with the same results{most_rows}"]
     said += [f"  {note}" for note in read.notes]
     said.append(f"  {number_of(n, 'question')} chosen{in_strata}")
@@ -341,10 +336,6 @@ def _new(
     _put(folder, read, chosen, retriever, corpus)
     folder.save()  # last: without it, the same call does all of this again
     return folder
-
-
-def _listed(strata: Mapping[str, Mapping[str, int]]) -> str:
-    return ", ".join(f"{name} {one['rows']}" for name, one in strata.items())
 
 
 def _put(folder: Folder, read: ReadLog, chosen: Chosen, retriever: object, corpus: object) -> None:
@@ -403,8 +394,12 @@ def _add_system(folder: Folder, retriever: object, corpus: object) -> list[str]:
     questions, k = folder.questions(), folder.k
     known = {path.stem for path in (folder.path / "runs").glob("*.jsonl")}
     name = _name_of(retriever)
+    if name in folder.systems:
+        return []
     if name in known:
-        return [] if name in folder.systems else _refuse_name(name)
+        raise InvalidInputError(
+            Argument("retriever"), f": {name!r} is the name of a run that is there. Rename the file."
+        )
     if isinstance(retriever, (str, os.PathLike)):
         retriever = read_run(retriever)
     asked: Any = retriever
@@ -452,10 +447,6 @@ def _with_text(document: Document, texts: Mapping[str, Document]) -> Document:
     return document if document.text or known is None else replace(document, text=known.text)
 
 
-def _refuse_name(name: str) -> list[str]:
-    raise InvalidInputError(Argument("retriever"), f": {name!r} is the name of a run that is there. Rename the file.")
-
-
 def _name_of(retriever: object) -> str:
     given = Path(retriever).stem if isinstance(retriever, (str, os.PathLike)) else getattr(retriever, "name", None)
     name = given if isinstance(given, str) and given else qualified_name(retriever).rpartition(".")[2]
@@ -486,8 +477,3 @@ def _corpus(corpus: object) -> dict[str, Document]:
 
 def _hash(path: Path) -> str:
     return hashlib.sha256(read_whole(path)).hexdigest()
-
-
-def _readme(folder: Folder) -> str:
-    text = Path(__file__).with_name("readme.txt").read_text(encoding="utf-8")
-    return text.format(log=folder.state["log"]["path"], out=shlex.quote(os.fspath(folder.path)), k=folder.k)

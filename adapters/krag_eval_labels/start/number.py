@@ -166,13 +166,10 @@ class LogNumber(Printed):
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The current number in a few lines, and whether the wanted width is reached."""
+    """The current number in a few lines, to show beside a queue, and whether the wanted width is reached."""
 
     text: str
-    reached: bool
-
-    def __str__(self) -> str:
-        return self.text
+    reached: bool = False
 
 
 def number_from_labels(
@@ -204,15 +201,6 @@ def number_from_labels(
     if write and result.n_labelled:
         whole.write_set()
     return result
-
-
-def number(folder: str | os.PathLike[str]) -> Standing:
-    """Return the current number in a few lines, to show beside the queue.
-
-    Raises:
-        InvalidInputError: As for `number_from_labels`.
-    """
-    return number_from_labels(folder, write=False).brief
 
 
 Grades = dict[str, dict[LabelKey, float]]

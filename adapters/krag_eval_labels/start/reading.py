@@ -7,23 +7,22 @@ import hashlib
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from krag_eval import Document, InvalidInputError, RunRow, inspect_file, normalize, read_run
+from krag_eval import Document, InvalidInputError, Redactor, RunRow, normalize, read_run
 from krag_eval.toolkit import (
     CONTAINERS,
     Source,
-    TraceSession,
-    TraceSpan,
-    default_redactor,
     dump_json,
+    errors_at,
     number_of,
-    spans_at,
 )
+from krag_eval_formats import TraceSession, TraceSpan, inspect_file
+from krag_eval_formats.otlp import spans_at
 
 _SPANS = ("resourceSpans", "resource_spans")
 _QUESTIONS = ("question", "query", "input", "user_input", "prompt")
@@ -74,7 +73,7 @@ def read_log(path: Path, *, mask: bool = False, **reading: Any) -> ReadLog:
     notes, rows, seen = [], list[LogRow](), Counter(row.query_id for _, row in read)
     n_without = n_hashed = 0
     longest: Counter[int] = Counter()
-    redact = _redactor() if mask else None
+    redact = _Masking() if mask else None
     for number, (question, row) in enumerate(read):
         if not question or not question.strip():
             n_without += 1
@@ -137,10 +136,8 @@ _SOURCE = ("columns", "encoding", "sheet", "rows", "separator")
 
 
 def _row_at(place: str, number: int, row: Mapping[str, Any]) -> RunRow:
-    try:
+    with errors_at(place):
         return RunRow.from_dict({"query_id": f"row-{number}", "retrieved": [], **_not_none(row)})
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{place}: {error}") from error
 
 
 def _not_none(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,19 +172,12 @@ def _of_traces(source: Source) -> tuple[list[tuple[str | None, RunRow]], str]:
             spans, kind = spans_at(place, row), "traces (OTLP)"
         else:
             kind = "traces (LangSmith)" if "run_type" in row else "traces (Langfuse)"
-            own = row.get("observations")
-            rows = [{**one, "traceId": row.get("id")} for one in own] if isinstance(own, list) else [row]
-            if isinstance(own, list):
-                top = {
-                    "id": f"{row.get('id')}-top",
-                    "traceId": row.get("id"),
-                    "type": "SPAN",
-                    "input": row.get("input"),
-                }
-                rows = [
-                    top,
-                    *({**one, "parentObservationId": one.get("parentObservationId") or top["id"]} for one in rows),
-                ]
+            rows, trace = [row], row.get("id")
+            if isinstance(row.get("observations"), list):
+                top = {"id": f"{trace}-top", "traceId": trace, "type": "SPAN", "input": row.get("input")}
+                parents = [one.get("parentObservationId") or top["id"] for one in row["observations"]]
+                below = zip(row["observations"], parents, strict=True)
+                rows = [top, *({**one, "traceId": trace, "parentObservationId": parent} for one, parent in below)]
             spans = [_span_of(one).without_content() for one in rows]
         for span in spans:
             traces.setdefault(span.trace_id, []).append(span)
@@ -203,10 +193,8 @@ def _span_of(row: Mapping[str, Any]) -> TraceSpan:
     """Return an observation of Langfuse or a run of LangSmith as a span."""
     kind = str(row.get("run_type") or row.get("type") or "").upper()
     parent = row.get("parent_run_id") or row.get("parentObservationId") or row.get("parent_observation_id")
-    found = row.get("outputs", row.get("output"))
-    attributes = {"openinference.span.kind": kind, "input.value": _text(row.get("inputs", row.get("input")))}
-    if found is not None:
-        attributes["output.value"] = _text(found)
+    values = {"input.value": row.get("inputs", row.get("input")), "output.value": row.get("outputs", row.get("output"))}
+    attributes = {"openinference.span.kind": kind} | {name: _text(one) for name, one in values.items()}
     own = str(row.get("id"))
     return TraceSpan(
         trace_id=str(row.get("trace_id") or row.get("traceId") or own),
@@ -239,29 +227,15 @@ def with_id(document: Document) -> Document:
     return replace(document, id=f"text-{hashlib.sha256(text).hexdigest()[:12]}")
 
 
-class _Masking:
+class _Masking(Redactor):
     """Replaces credentials and e-mail addresses in texts, documents and fields."""
 
-    def __init__(self, redact: Callable[[str], str]) -> None:
-        self._redact = redact
-
     def __call__(self, text: str) -> str:
-        return _MAIL.sub("[e-mail]", self._redact(text))
-
-    def of(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self(value)
-        if isinstance(value, Mapping):
-            return {name: self.of(one) for name, one in default_redactor().of(value).items()}
-        return [self.of(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return _MAIL.sub("[e-mail]", super().__call__(text))
 
     def of_document(self, document: Document) -> Document:
         text = None if document.text is None else self(document.text)
         return replace(document, text=text, metadata=self.of(dict(document.metadata)))
-
-
-def _redactor() -> _Masking:
-    return _Masking(default_redactor())
 
 
 def leaves(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -25,7 +25,7 @@ def langfuse_resend(
 
     Parameters:
         outbox (OUTBOX): The file of delivery="outbox".
-        timeout: Give up if Langfuse does not answer for this many seconds.
+        timeout (SECONDS): Give up if Langfuse does not answer for this many seconds.
         show: Rejected scores to show; 0 shows all.
     """
     resent = resend_outbox(outbox, timeout=timeout)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import UserDict
+from collections import Counter, UserDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -394,18 +394,12 @@ def choose_evenly(questions: Sequence[Question], most: int) -> list[Question]:
     >>> [question.id for question in choose_evenly(questions, 4)]
     ['0', '1', '4', '5']
     """
-    by_type: dict[str | None, list[Question]] = {}
-    for question in questions:
-        by_type.setdefault(question.type, []).append(question)
-    turns = sorted(
-        (
-            (place, turn, question.id)
-            for turn, group in enumerate(by_type.values())
-            for place, question in enumerate(group)
-        )
-    )
-    chosen = {question_id for _, _, question_id in turns[:most]}
-    return [question for question in questions if question.id in chosen]
+    turns: Counter[str | None] = Counter()
+    places = []
+    for place, question in enumerate(questions):
+        turns[question.type] += 1
+        places.append((turns[question.type], list(turns).index(question.type), place))
+    return [questions[place] for place in sorted(place for _, _, place in sorted(places)[:most])]
 
 
 _CURE: Parts = (
@@ -433,12 +427,10 @@ def with_texts(run: Run, corpus: object, *, is_read_by_model: bool) -> Run:
         return run
     chunks = map(as_document, corpus) if isinstance(corpus, Iterable) else ()
     texts = {chunk.id: chunk.text for chunk in chunks if chunk.id is not None}
-    rows = {
-        key: replace(
-            row, retrieved=tuple(d if d.text else replace(d, text=texts.get(d.id or "")) for d in row.retrieved)
-        )
-        for key, row in run.rows.items()
-    }
+    rows = dict(run.rows)
+    for key, row in run.rows.items():
+        found = (one if one.text else replace(one, text=texts.get(one.id or "")) for one in row.retrieved)
+        rows[key] = replace(row, retrieved=tuple(found))
     filled = replace(run, rows=rows)
     lacks = _lack_text(filled)
     if is_read_by_model and all(lacks):

@@ -15,7 +15,6 @@ from krag_eval_llm.bench import Bench, run_bench
 from krag_eval_llm.bench.bench import CUT_OFFS, EVALSET_FILE
 from krag_eval_llm.commands.loading import load_llm
 
-_OBJECT = "MODULE:OBJECT"
 # The sections to print if the whole report is written to a file.
 _IN_SHORT = ("overview", "slices", "questions", "answers", "context", "left_out")
 
@@ -64,13 +63,13 @@ def bench(
             tables are printed.
         output: The former name of --out, which goes with the next release.
         journals (DIR): Where each stage records its results; by default named after the first --out.
-        name: The name of the retriever in the report.
+        name (NAME): The name of the retriever in the report.
         title: The title of the report.
         param (NAME=VALUE): A parameter of the retriever to record; repeatable.
         language: Language of the questions: auto for the language of each chunk, or a code such as ko.
         seed: Seed of the choice of chunks and of the intervals.
         concurrency: How many questions to ask at a time.
-        timeout: Seconds per call of the retriever, the model or --answer.
+        timeout (SECONDS): Seconds per call of the retriever, the model or --answer.
         embeddings (MODULE:OBJECT): An embedding model, for the semantic similarity of answers and --match embedding.
     """
     if output:
@@ -93,7 +92,7 @@ def bench(
             parameters=parse_parameters(param or []),
             progress=bars.show,
             match_method=parse_names(match) or [],
-            threshold=parse_threshold(threshold),
+            **parse_threshold(threshold),
             tokenizer=tokenizer,
             embeddings=load_embeddings(embeddings, match, None),
             **passed,

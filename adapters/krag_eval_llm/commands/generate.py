@@ -67,7 +67,7 @@ def generate(
         prompts (DIR): A folder with prompts that replace the bundled ones.
         concurrency: How many prompts to send at a time.
         retries: How often to retry a failed call.
-        timeout: Seconds per call.
+        timeout (SECONDS): Seconds per call.
         min_words: Skip chunks with fewer words.
         most_prompts: Stop after this many prompts; by default about ten per question.
         retry_errors: Resend prompts that got no answer in an earlier session.

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from concurrent.futures import Future, wait
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import Any
 
@@ -167,7 +167,7 @@ def _in_threads(
         if not is_over.is_set():
             kept.wait()
 
-    judge, running = Judge(model, prompts, cache, tell), threads.DaemonThreads(workers, "krag-eval-judge")
+    judge, running = Judge(model, prompts, dict(cache), tell), threads.DaemonThreads(workers, "krag-eval-judge")
     futures: list[Future[ContextRow]] = []
     report, done, failed = reporter(progress, "verdicts", len(contexts)), 0, 0
     try:
@@ -258,6 +258,7 @@ def _attribution(n_statements: int) -> dict[str, Any]:
 MOST_UNANSWERED = 5
 
 
+@dataclass(eq=False)
 class Judge:
     """A model that gives verdicts, each prompt asked once. Threads may share it.
 
@@ -266,25 +267,18 @@ class Judge:
     Args:
         model: The model.
         prompts: The prompts by name.
-        known: Earlier verdicts by key.
+        known: Earlier verdicts by key; new ones are added.
         tell: Called with every new verdict and its key, in the thread that asked.
     """
 
-    def __init__(
-        self,
-        model: LanguageModel,
-        prompts: Mapping[str, str],
-        known: Mapping[str, Any],
-        tell: Callable[[tuple[str, dict[str, Any]]], None],
-    ) -> None:
-        self._model = model
-        self._prompts = prompts
-        self._known = dict(known)
-        self._tell = tell
-        self._lock = threading.Lock()
-        self._asking: dict[str, threading.Lock] = {}
-        self._stopped = threading.Event()
-        self._unanswered = 0
+    model: LanguageModel
+    prompts: Mapping[str, str]
+    known: dict[str, Any]
+    tell: Callable[[_Verdict], None]
+
+    def __post_init__(self) -> None:
+        self._lock, self._asking = threading.Lock(), dict[str, threading.Lock]()
+        self._stopped, self._unanswered = threading.Event(), 0
 
     def stop(self) -> None:
         """Ask nothing more: further requests fail."""
@@ -340,13 +334,13 @@ class Judge:
         is_whole: Callable[[dict[str, Any]], bool] = bool,
     ) -> dict[str, Any]:
         told = {key: text if key == "passages" else delimited(text, key.upper()) for key, text in values.items()}
-        prompt = fill(self._prompts[name], told)
-        key = hashlib.sha256(f"{self._model.name}\0{prompt}".encode("utf-8", "surrogatepass")).hexdigest()
+        prompt = fill(self.prompts[name], told)
+        key = hashlib.sha256(f"{self.model.name}\0{prompt}".encode("utf-8", "surrogatepass")).hexdigest()
         with self._lock:
             asking = self._asking.setdefault(key, threading.Lock())
         with asking:  # a thread with the same prompt waits for the answer
             with self._lock:
-                known = self._known.get(key)
+                known = self.known.get(key)
             if known is not None:
                 return _checked(known, key, schema)
             if self._stopped.is_set():
@@ -355,15 +349,15 @@ class Judge:
                 raise NoAnswerError(f"not asked, because the model left {MOST_UNANSWERED} prompts in a row unanswered")
             answer = self._answer(prompt, schema)
             if not is_whole(answer):
-                raise NoAnswerError(f"{self._model.name} gave no verdict on some of the statements", "bad_json")
+                raise NoAnswerError(f"{self.model.name} gave no verdict on some of the statements", "bad_json")
             with self._lock:
-                self._known[key] = answer
-            self._tell((key, answer))
+                self.known[key] = answer
+            self.tell((key, answer))
             return answer
 
     def _answer(self, prompt: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         try:
-            answer = self._model.ask(prompt, schema)
+            answer = self.model.ask(prompt, schema)
         except NoAnswerError as error:
             self._count(is_heard=error.is_of_the_model)
             raise

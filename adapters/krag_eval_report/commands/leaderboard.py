@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from krag_eval import InvalidInputError
 from krag_eval.toolkit import write_atomically
@@ -23,14 +23,12 @@ def leaderboard(
     format: str | None = None,  # noqa: A002 - the name of the option
     badge_out: Path | None = None,
     badge_run: str | None = None,
-    baseline: str | None = None,
     k: Annotated[str | None, cut_offs_option(CUT_OFFS)] = None,
     metrics: str | None = None,
-    title: str | None = None,
-    seed: int = 0,
     force: bool = False,
     language: str | None = None,
     scoring: RunScoringOptions,
+    **passed: Annotated[Any, read_boards, "baseline title seed"],
 ) -> None:
     """Rank the runs of a folder, one table per evaluation set, with intervals, latency and verdicts.
 
@@ -44,7 +42,8 @@ def leaderboard(
         badge_out (--badge FILE): Write the value of one run as an SVG badge.
         badge_run (--badge-run RUN): The run of the badge; the first by default.
         baseline (RUN): The run that the others are compared with, by name or file; none by default.
-        metrics: Comma-separated metric names; the first sorts the runs. By default recall, ndcg and mrr.
+        metrics (NAME,NAME,...): Comma-separated metric names; the first sorts the runs. By default recall, ndcg and
+            mrr.
         title: The title; the folder by default.
         seed: Seed of intervals and tests; the same seed gives the same numbers.
         language: en, ko, ru or zh, for .html and .md; English by default.
@@ -58,12 +57,10 @@ def leaderboard(
     written = [path for path in (out, badge_out) if path is not None]
     boards = read_boards(
         folder,
-        baseline=baseline,
         k=cut_offs[0],
         metrics=parse_names(metrics),
-        title=title,
-        seed=seed,
         without=written,
+        **passed,
         **scoring.settings(),
     )
     for file, reason in boards.skipped:

@@ -17,10 +17,9 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.formatting import escape_controls
 from krag_eval._utils.limits import limit, shown, to_allow
 
 StrPath = str | os.PathLike[str]
@@ -41,56 +40,34 @@ _MOST_TIMES = 500
 _MOST_EMPTY_LINES = 1_000_000
 _BUFFER = 1 << 16
 DASH = "-"
-_CI = ("GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "TEAMCITY_VERSION")  # where a pipe may be the log, read for commands
 
 
-class StandardStreams:
-    """Standard input and output, which the command line calls `-`.
-
-    Args:
-        output: What is written to.
-        folder: An empty folder for the copy of standard input.
-    """
-
-    def __init__(self, output: Any, folder: Path) -> None:
-        self._output = output
-        self._copy = folder / "stdin"
+class Streams(Protocol):
+    """Standard input and output, where the path `-` stands for them."""
 
     def input(self) -> Path:
         """Return a copy of standard input, which can be examined and then read from its beginning."""
-        if not self._copy.exists():
-            with self._copy.open("xb") as copy:
-                shutil.copyfileobj(sys.stdin.buffer, copy)
-        return self._copy
+        ...
 
     def write(self, parts: Iterable[bytes]) -> None:
-        """Write to standard output what a file would hold; in text, nothing steers a terminal or the job of a log."""
-        self._output.flush()
-        is_logged = any(map(os.environ.get, _CI)) and not stat.S_ISREG(os.fstat(self._output.fileno()).st_mode)
-        if is_logged or self._output.isatty():
-            whole = b"".join(parts)
-            is_data = is_logged and whole.startswith(b"PAR1")  # Parquet
-            parts = [whole if is_data else escape_controls(whole.decode("utf-8", "backslashreplace")).encode()]
-        for part in parts:
-            self._output.buffer.write(part)
-        self._output.flush()
+        """Write to standard output what a file would hold."""
+        ...
 
 
-_STREAMS: ContextVar[StandardStreams | None] = ContextVar("standard streams", default=None)
+_STREAMS: ContextVar[Streams | None] = ContextVar("standard streams", default=None)
 
 
 @contextlib.contextmanager
-def standard_streams(output: Any) -> Iterator[None]:
-    """Let the path `-` stand for standard input where a file is read, and for this output where one is written."""
-    with tempfile.TemporaryDirectory() as folder:
-        token = _STREAMS.set(StandardStreams(output, Path(folder)))
-        try:
-            yield
-        finally:
-            _STREAMS.reset(token)
+def standard_streams(streams: Streams) -> Iterator[None]:
+    """Let the path `-` stand for standard input where a file is read, and for standard output where one is written."""
+    token = _STREAMS.set(streams)
+    try:
+        yield
+    finally:
+        _STREAMS.reset(token)
 
 
-def _streams(path: StrPath) -> StandardStreams | None:
+def _streams(path: StrPath) -> Streams | None:
     return _STREAMS.get() if os.fspath(path) == DASH else None
 
 
@@ -139,17 +116,24 @@ def open_file(path: StrPath) -> BinaryIO:
         raise unreadable(path, error) from error
 
 
+@contextlib.contextmanager
+def _reading(path: StrPath) -> Iterator[BinaryIO]:
+    """Open a file to read bytes from; while it is read, errors of the system name it."""
+    with open_file(path) as file:
+        try:
+            yield file
+        except OSError as error:
+            raise unreadable(path, error) from error
+
+
 def lines_of(path: StrPath) -> Iterator[bytes]:
     """Yield the lines of a file, each with its line end.
 
     Raises:
         InvalidInputError: The file cannot be opened or read, or a line is longer than the limit `row`.
     """
-    with open_file(path) as file:
-        try:
-            yield from _bounded_lines(path, file, "this line has")
-        except OSError as error:
-            raise unreadable(path, error) from error
+    with _reading(path) as file:
+        yield from _bounded_lines(path, file, "this line has")
 
 
 def _bounded_lines(path: StrPath, file: Any, has: str) -> Iterator[bytes]:
@@ -177,18 +161,15 @@ def read_whole(path: StrPath) -> bytes:
         InvalidInputError: The file cannot be opened or read, or has more bytes than the limit `file`.
     """
     content = io.BytesIO()
-    with open_file(path) as file:
-        try:
-            while part := file.read(1 << 20):
-                content.write(part)
-                if content.tell() > limit("file"):  # a device such as /dev/zero has no end
-                    raise InvalidInputError(
-                        f"{path}: has more than {shown('file')}, too much for a file that is read as a whole. Write it "
-                        "as JSONL. ",
-                        *to_allow("file"),
-                    )
-        except OSError as error:
-            raise unreadable(path, error) from error
+    with _reading(path) as file:
+        while part := file.read(1 << 20):
+            content.write(part)
+            if content.tell() > limit("file"):  # a device such as /dev/zero has no end
+                raise InvalidInputError(
+                    f"{path}: has more than {shown('file')}, too much for a file that is read as a whole. Write it as "
+                    "JSONL. ",
+                    *to_allow("file"),
+                )
     return content.getvalue()
 
 
@@ -198,11 +179,8 @@ def read_head(path: StrPath, size: int) -> bytes:
     Raises:
         InvalidInputError: It cannot be opened, or is only a pointer of Git LFS.
     """
-    with open_file(path) as file:
-        try:
-            head = file.read(size)
-        except OSError as error:
-            raise unreadable(path, error) from error
+    with _reading(path) as file:
+        head = file.read(size)
     if head.startswith(b"version https://git-lfs"):
         raise InvalidInputError(f"{path}: is a pointer of Git LFS, not the file itself. Fetch it with: git lfs pull")
     return head

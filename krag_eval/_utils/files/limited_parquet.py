@@ -20,7 +20,8 @@ from krag_eval._utils.objects import cached_property
 _MOST_TIMES = 200
 _MOST_REPEATS = 500
 _MOST_FOOTER = 2**26
-_BUFFER = 2**20
+# A row group may be larger than the memory.
+_STREAMED = {"page_checksum_verification": True, "pre_buffer": False, "buffer_size": 2**20}
 _AT_ONCE, _SMALL = 2**26, 2**24
 # Beyond this, what repeats in a dictionary is not written out.
 _MOST_REPEATED = 2**28
@@ -40,13 +41,9 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
     Args:
         source: The opened file.
         path: Its name, for messages.
-        read_dictionary: The columns of strings that are read as dictionaries.
-        metadata: The footer, if it was read before.
     """
 
-    def __init__(
-        self, source: pa.NativeFile, path: str | os.PathLike[str], *, read_dictionary: Any = None, metadata: Any = None
-    ) -> None:
+    def __init__(self, source: pa.NativeFile, path: str | os.PathLike[str]) -> None:
         size = source.size()
         self._opened, self._path = source, path
         self._n_footer = length = int.from_bytes(source.read_at(8, max(size - 8, 0))[:4], "little")
@@ -55,15 +52,7 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
                 f"{path}: its footer has {length / 2**20:,.0f} MB, more than {_MOST_FOOTER // 2**20} MB, which is no "
                 "real data. Write it in fewer row groups and columns."
             )
-        # Streamed, since a row group may be larger than the memory.
-        super().__init__(
-            source,
-            read_dictionary=read_dictionary,
-            metadata=metadata,
-            page_checksum_verification=True,
-            pre_buffer=False,
-            buffer_size=_BUFFER,
-        )
+        super().__init__(source, **_STREAMED)
 
     def iter_batches(
         self,
@@ -189,14 +178,7 @@ class LimitedParquetFile(pq.ParquetFile):  # type: ignore[misc]  # pyarrow has n
         return None
 
     def _as_dictionaries(self, paths: Sequence[str]) -> pq.ParquetFile:
-        return pq.ParquetFile(
-            self._opened,
-            read_dictionary=paths,
-            metadata=self.metadata,
-            page_checksum_verification=True,
-            pre_buffer=False,
-            buffer_size=_BUFFER,
-        )
+        return pq.ParquetFile(self._opened, read_dictionary=paths, metadata=self.metadata, **_STREAMED)
 
     def _divided(self, batch: pa.RecordBatch, first: int, free: int) -> Iterator[tuple[pa.RecordBatch, int]]:
         """Yield parts of a batch that are held at once, with their sizes, and refuse a row that is too large."""

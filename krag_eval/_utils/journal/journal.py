@@ -126,7 +126,11 @@ class Journal:
                 "Keep fewer documents, or shorter texts and metadata. ",
                 *to_allow("row", len(line)),
             )
-        self.check_own()
+        if self.is_copy:
+            raise InvalidInputError(
+                f"{self.path}: was opened by another process, of which this one is a copy. A file belongs to one "
+                "process. Open one in each process, with a path of its own."
+            )
         if not self._is_as_left() and (fault := self.fault(line)):
             raise fault
         self._write(line)
@@ -168,14 +172,6 @@ class Journal:
                 what = f"cannot be reached any longer ({io.reason_of(error)}), and its rows may be lost. Look for it."
             self._fault = InvalidInputError(f"{self.path}: {what}") if what else None
         return self._fault
-
-    def check_own(self) -> None:
-        """Raise where another process opened it, of which this one is a copy."""
-        if self.is_copy:
-            raise InvalidInputError(
-                f"{self.path}: was opened by another process, of which this one is a copy. A file belongs to one "
-                "process. Open one in each process, with a path of its own."
-            )
 
     def let_go(self) -> None:
         """Close the file without changing it: this process is a copy of the one that opened it."""

@@ -54,7 +54,7 @@ class KeyedJournal:
             header = {kind.header: kind.version, **settings, "krag_eval": __version__}
             header["time"] = datetime.now(UTC).isoformat(timespec="seconds")
             self._journal = Journal(
-                self.path, header, kind, resume=resume, check=self._check, take=self._take_all, rows=self._all
+                self.path, header, kind, resume=resume, check=self._check, take=self._take, rows=self._all
             )
         self.n_found = len(self._rows)
 
@@ -98,19 +98,17 @@ class KeyedJournal:
     def _all(self) -> list[Mapping[str, Any]]:
         return [{"key": key, **row} for key, row in self._rows.items()]
 
-    def _take_all(self, lines: list[JournalLine]) -> list[bool]:
-        return [self._take(line.place, line.row) for line in lines]
-
-    def _take(self, place: str, row: dict[str, Any]) -> bool:
-        key = row.pop("key", None)
-        if not isinstance(key, str):
-            raise InvalidInputError(f"{place}: `key` is {key!r:.60}. Every row needs a string there.")
-        if key in self._rows:
-            raise InvalidInputError(f"{place}: the key {key!r:.120} appears twice.")
-        if self._retry_errors and row.get("error") is not None:
-            return False
-        self._rows[key] = row
-        return True
+    def _take(self, lines: list[JournalLine]) -> Iterator[bool]:
+        for line in lines:
+            key = line.row.pop("key", None)
+            if not isinstance(key, str):
+                raise InvalidInputError(f"{line.place}: `key` is {key!r:.60}. Every row needs a string there.")
+            if key in self._rows:
+                raise InvalidInputError(f"{line.place}: the key {key!r:.120} appears twice.")
+            is_kept = not self._retry_errors or line.row.get("error") is None
+            if is_kept:
+                self._rows[key] = line.row
+            yield is_kept
 
     def _check(self, path: Path, there: Mapping[str, Any]) -> None:
         differing = [

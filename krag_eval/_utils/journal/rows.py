@@ -98,11 +98,8 @@ def read_checked(path: StrPath) -> Iterator[tuple[str, dict[str, Any]]]:
     has_checksums = any(map(_NEARLY_SEAL.search, lines))
     for place, row in parse_jsonl(lines, path):
         raw = lines[int(place.rpartition(":")[2]) - 1]
-        if has_checksums and not _is_sealed(raw):
-            raise InvalidInputError(
-                f"{place}: the checksum of the row is {'wrong' if _SEAL.search(raw) else 'missing'}: it was changed "
-                "after it was written. Restore the file, or take `crc` out of every row if the change is yours."
-            )
+        if has_checksums:
+            _check_seal(raw, place, "take `crc` out of every row if the change is yours.")
         row.pop("crc", None)
         yield place, row
 
@@ -134,7 +131,9 @@ def read_lines(lines: Iterable[bytes], path: StrPath, kind: JournalKind) -> Iter
             if is_first:
                 _check_header(row, place, kind)
             is_first = False
-            yield JournalLine(place, _unsealed(raw, row, place), raw, start + len(line), line.endswith(b"\n"))
+            _check_seal(raw, place, "delete this line if its question may be asked again.")
+            del row["crc"]
+            yield JournalLine(place, row, raw, start + len(line), line.endswith(b"\n"))
     if is_first:
         raise InvalidInputError(
             f"{path}:1: is not a journal of a {kind.what}. Its first row must say how the {kind.what} was made."
@@ -190,11 +189,9 @@ def _was_whole(raw: bytes) -> bool:
     return b"\0" in raw.rstrip(b"\0") or any(_is_sealed(raw[: found.end()]) for found in _INNER_SEAL.finditer(raw))
 
 
-def _unsealed(raw: bytes, row: dict[str, Any], place: str) -> dict[str, Any]:
+def _check_seal(raw: bytes, place: str, cure: str) -> None:
     if not _is_sealed(raw):
         raise InvalidInputError(
             f"{place}: the checksum of the row is {'wrong' if _SEAL.search(raw) else 'missing'}: it was changed after "
-            "it was written. Restore the file, or delete this line if its question may be asked again."
+            f"it was written. Restore the file, or {cure}"
         )
-    del row["crc"]
-    return row

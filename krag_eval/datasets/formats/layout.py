@@ -12,9 +12,9 @@ from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import Argument, InvalidInputError, Part, errors_at, warn
 from krag_eval._utils.files.strict_json import parse_json
 from krag_eval._utils.formatting import number_of
+from krag_eval.datasets.beside import beside, suggestion
 from krag_eval.datasets.cells import is_missing, split_ids, split_number
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.field_roles import meanings, no_column, suggestion
 from krag_eval.datasets.formats import tables
 from krag_eval.datasets.formats.nested import value_at
 from krag_eval.datasets.formats.writing import FIELDS, numbered
@@ -50,6 +50,7 @@ SQUAD_COLUMNS = frozenset({"question", "context"})
 _MAIN = {"evalset": {*GOLD, *RULES}, "run": {*_RETRIEVED, "searches", "stages", "error"}}
 _OF_OTHERS = {"evalset": {*_RETRIEVED}, "run": {*GOLD, "gold_texts"}, "corpus": {*_RETRIEVED, *GOLD}}
 _READ = {*_RETRIEVED, *GOLD, "gold_texts", *tables.IDS, *tables.LISTS, *tables.MAPPINGS, *tables.NUMBERS}
+_OF_DOCUMENTS = {"id", "text", "grade", "relevance", "metadata"}
 _MOST_DIGITS = 4  # of the number of a column
 _WORD = re.compile(r"[!-~]{1,80}")
 _LIKE_AN_ID = re.compile(r"(?=.*[0-9_./:#-])[!-~]{1,80}")
@@ -112,7 +113,8 @@ class Layout:
             for column in [given] if isinstance(given, str) else given:
                 is_there = not names or column in names or any(value_at(row, column) is not None for row in sample)
                 if not is_there and _key(column) not in families:
-                    raise InvalidInputError(f"{path}: ", *no_column({**(columns or {}), name: column}, name, names))
+                    said = beside("no_column")({**(columns or {}), name: column}, name, names)
+                    raise InvalidInputError(f"{path}: ", *said)
                 found: Columns = column if is_there else _in_order(path, families[_key(column)])
                 if name in places:
                     self.several.add(name)
@@ -377,12 +379,9 @@ def _is_retrieval_gt(column: Columns | None) -> bool:
 
 def _graded(given: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a document of one id and a grade under names of its own with those of ours; any other as it is."""
-    grade = next((key for key in given if "grade" in meanings(key)), None)
-    ids = [key for key, one in given.items() if as_id(one) is not None and meanings(key) & {"id", "document"}]
-    ids = ["id"] if "id" in given else ids
-    if grade is None or len(ids) != 1 or {"id", grade} <= {*ids, "grade", "relevance"}:
-        return given
-    return {"id": given[ids[0]], "grade": given[grade]} | ({"text": given["text"]} if "text" in given else {})
+    is_own = "id" in given and given.keys() <= _OF_DOCUMENTS
+    found: Mapping[str, Any] = given if is_own else beside("graded")(given)
+    return found
 
 
 def are_numbers(values: Iterable[object]) -> bool:

@@ -40,6 +40,11 @@ def kinds_in(source: Source) -> tuple[Kind, ...]:
     return ("run",) if has_rankings or source.names & _OF_RUNS else ()
 
 
+def is_certain(source: Source) -> bool:
+    """Return whether a file has no column but ours, so that no other format has to be looked for."""
+    return RUN_HEADER in source.names or source.names <= {*_COLUMNS, *SESSION_FIELDS}
+
+
 def questions(source: Source) -> Iterator[tuple[str, Question]]:
     """Yield each question with its place.
 

@@ -1,39 +1,23 @@
-"""The formats: how each is recognized, read and written.
-
-To add one, write a module beside this one whose functions have the names of `Format`'s attributes (`kinds_in` for
-`kinds`), and add its entry to `FORMATS`.
-"""
+"""The formats: how each is recognized, read and written. Those of other programs are in `krag_eval_formats`."""
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from krag_eval._utils.errors import Argument, InvalidInputError, did_you_mean
 from krag_eval._utils.files.encodings import cure, looks_like
 from krag_eval._utils.files.io import DASH, StrPath, is_file
 from krag_eval._utils.files.strict_json import read_json
+from krag_eval.datasets import rows
+from krag_eval.datasets.beside import beside
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.field_roles import refusal, understand
-from krag_eval.datasets.formats import (
-    autorag,
-    beir,
-    conversations,
-    huggingface,
-    judged_rows,
-    llama_index,
-    msmarco,
-    native,
-    qrels_json,
-    ragas,
-    squad,
-    trec,
-)
+from krag_eval.datasets.formats import native
 from krag_eval.datasets.formats.layout import FIELDS_OF, is_field, kinds_of
 from krag_eval.datasets.formats.source import CONTAINERS, Kind, Source
 from krag_eval.datasets.formats.writing import Writing
@@ -45,9 +29,8 @@ _FUNCTIONS: Mapping[Kind, str] = {"evalset": "questions", "run": "rankings"}
 Reader = Callable[[Source], Iterator[tuple[str, Any]]]
 Questions = Callable[[Source], Iterator[tuple[str, Question]]]
 Rankings = Callable[[Source], Iterator[tuple[str, RunRow]]]
-_OF_RUNS = frozenset({"searches", "stages", "error", RUN_HEADER})
+OF_RUNS = frozenset({"searches", "stages", "error", RUN_HEADER})
 _SAVED = {"columns", "rows", "separator", "id_key", "encoding", "sheet"}
-_ROWS, _TEXT = tuple(CONTAINERS), (None, "tsv")  # rows with names; plain text, which has any ending
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +49,8 @@ class Format:
         write_rankings: Writes a run.
         questions_in_order: Reads an evaluation set in bounded memory, where `questions` does not.
         rankings_in_order: Reads a run in bounded memory, where `rankings` does not.
+        owns: Returns whether a file or a folder has this format by its place.
+        refuse_part: Raises if a file that shows no format is a part of something in this format.
     """
 
     kinds: Callable[[Source], tuple[Kind, ...]]
@@ -78,49 +63,38 @@ class Format:
     write_rankings: Callable[[Run, Writing], None] | None = None
     questions_in_order: Questions | None = None
     rankings_in_order: Rankings | None = None
-
-
-def _format(module: ModuleType, **settings: Any) -> Format:
-    """Return a format whose functions a module defines, under the names of the attributes of `Format`."""
-    names = ("questions", "rankings", "write_questions", "write_rankings", "questions_in_order", "rankings_in_order")
-    functions: dict[str, Any] = {name: getattr(module, name, None) for name in names}
-    return Format(kinds=module.kinds_in, **(functions | settings))
+    owns: Callable[[str], bool] | None = None
+    refuse_part: Callable[[Source], None] | None = None
 
 
 def _native(container: str) -> Format:
+    its = Format(kinds=native.kinds_in, container=container, questions=native.questions, rankings=native.rankings)
     if container in ("xlsx", "yaml"):
-        return _format(native, container=container, write_questions=None, write_rankings=None)
-    return _format(
-        native,
-        container=container,
+        return its
+    return replace(
+        its,
         endings=tuple(ending for ending in CONTAINERS[container] if not ending.endswith(".gz")),
         write_questions=partial(native.write_questions, container),
         write_rankings=partial(native.write_rankings, container),
     )
 
 
-FORMATS: Mapping[str, Format] = {
-    **{container: _native(container) for container in CONTAINERS},
-    "trec": _format(trec, detected_in=_TEXT, endings=(".qrels", ".trec", ".run")),
-    "scores": _format(qrels_json, detected_in=("json",), endings=(".scores.json",), container="json"),
-    "beir": _format(beir, detected_in=_TEXT),
-    "msmarco": _format(msmarco, detected_in=_TEXT),
-    "llama_index": _format(llama_index, detected_in=("json",), endings=(".llama_index.json",), container="json"),
-    "ragas": _format(ragas, detected_in=_ROWS, endings=(".ragas.jsonl", ".ragas.json")),
-    "squad": _format(squad, detected_in=("json",), endings=(".squad.json",), container="json"),
-    "squad_spans": Format(kinds=squad.kinds_in, container="json", questions=squad.questions_as_spans),
-    "chunking_evaluation": Format(
-        kinds=squad.excerpt_kinds_in, detected_in=("csv",), questions=squad.excerpt_questions
-    ),
-    "autorag": _format(autorag, detected_in=("parquet", "json", "jsonl")),
-    "locomo": _format(conversations, detected_in=("json", "jsonl")),
-    "hf": _format(huggingface, detected_in=_ROWS),
-    "judgments": _format(judged_rows, detected_in=_ROWS),
-}
-WRITTEN_FORMATS = [name for name, its in FORMATS.items() if its.write_questions or its.write_rankings]
+_OWN: Mapping[str, Format] = {container: _native(container) for container in CONTAINERS}
 
 
-_NAME_IT = ("Name the format, such as ", Argument("from_format", "csv", "format='csv'"), f": {', '.join(FORMATS)}.")
+@functools.cache
+def formats() -> Mapping[str, Format]:
+    """Return the formats by name, in the order in which they are looked for: our own, then those of other programs.
+
+    Raises:
+        InvalidInputError: The package with the others is missing, or cannot be imported.
+    """
+    return {**_OWN, **beside("files")}
+
+
+def written_formats() -> list[str]:
+    """Return the names of the formats that can be written."""
+    return [name for name, its in formats().items() if its.write_questions or its.write_rankings]
 
 
 def detect(source: Source) -> tuple[str, tuple[Kind, ...]]:
@@ -129,29 +103,40 @@ def detect(source: Source) -> tuple[str, tuple[Kind, ...]]:
     Raises:
         InvalidInputError: The file cannot be opened, or is in no known format.
     """
-    if beir.is_beir(source.path):
-        return "beir", ("evalset",)
+    own = native.kinds_in(source)
+    if own and source.container is not None and native.is_certain(source):
+        return source.container, own
+    if not source.is_folder and not source.is_regular:
+        return source.container or "jsonl", ()
+    try:
+        known = formats()
+    except InvalidInputError:
+        if own and source.container is not None:  # to read our own format needs no other package
+            return source.container, own
+        raise
+    for name, its in known.items():
+        if its.owns is not None and its.owns(source.path):
+            return name, ("evalset",)
     if source.is_folder:
         raise InvalidInputError(
             f"{source.path}: cannot be read (Is a directory). "
             "A folder must be one of BEIR: with queries.jsonl, corpus.jsonl and qrels/test.tsv."
         )
     container = source.container
-    if not source.is_regular:
-        return container or "jsonl", ()
-    for name, its in FORMATS.items():
+    for name, its in known.items():
         if container in its.detected_in and (kinds := its.kinds(source)):
             return name, kinds
     if container is None:
         hint = looks_like(source.head)
+        named = ("Name the format, such as ", Argument("from_format", "csv", "format='csv'"), f": {', '.join(known)}.")
         raise InvalidInputError(
             f"{source.path}: is in no format that can be recognized by its name or its beginning{hint}. ",
-            *(cure(source.head) if hint else _NAME_IT),
+            *(cure(source.head) if hint else named),
         )
-    kinds = native.kinds_in(source)
-    if not kinds:
-        beir.refuse_part(source)
-    return container, kinds
+    for its in known.values():
+        if not own and its.refuse_part is not None:
+            its.refuse_part(source)
+    return container, own
 
 
 def kinds_in(source: Source, name: str) -> tuple[Kind, ...]:
@@ -160,9 +145,10 @@ def kinds_in(source: Source, name: str) -> tuple[Kind, ...]:
     Raises:
         InvalidInputError: The file cannot be opened.
     """
-    if FORMATS[name].rankings is None:
+    its = formats()[name]
+    if its.rankings is None:
         return ("evalset",)
-    return FORMATS[name].kinds(source) if source.is_regular else ()
+    return its.kinds(source) if source.is_regular else ()
 
 
 def open_source(
@@ -188,14 +174,13 @@ def open_source(
         name: one for name, one in (settings.get("columns") or {}).items() if name in fields or not is_field(name)
     }
     settings["columns"] = columns or None  # what is meant for the other side leaves this one its own format
-    container = None if format_name is None else FORMATS[check_format(format_name)].container
+    container = None if format_name is None else named_format(format_name).container
     source = Source(path, container, **settings)
     if format_name is None:
         format_name = source.container if columns and source.container is not None else detect(source)[0]
-    lacks_gold = format_name == "ragas" and kind == "evalset" and source.names.isdisjoint(ragas.REFERENCE)
-    if not columns and (format_name in CONTAINERS or lacks_gold) and source.is_regular:
-        understood(source, kind)
-    its, name = FORMATS[format_name], _FUNCTIONS[kind]
+    if not columns and format_name in CONTAINERS and source.is_regular and not _is_plain(source, kind):
+        beside("understood")(source, kind)
+    its, name = named_format(format_name), _FUNCTIONS[kind]
     read: Reader | None = (in_order and getattr(its, f"{name}_in_order")) or getattr(its, name)
     is_nameless = columns and its.container is None
     if is_nameless or read is None:
@@ -206,7 +191,7 @@ def open_source(
     if format_name in (*CONTAINERS, "hf"):
         source.kind = kind
     if kind == "evalset" and format_name in CONTAINERS and source.is_squad:
-        read = huggingface.questions
+        read = rows.questions_of_rows
     return source, read
 
 
@@ -233,37 +218,25 @@ def saved_reading(path: StrPath, kind: Kind) -> dict[str, Any]:
     return options
 
 
-def understood(source: Source, kind: Kind) -> None:
-    """Read the rows of a file with names of its own as they are certainly meant, if they are.
-
-    Raises:
-        InvalidInputError: They may be meant in two ways, or hold certainly something else.
-    """
+def _is_plain(source: Source, kind: Kind) -> bool:
+    """Return whether the rows of a file have ids, and what is wanted, under the names that we give them."""
     has_gold, has_rankings = kinds_of(source.names)
-    has_main = has_gold if kind == "evalset" else has_rankings or not _OF_RUNS.isdisjoint(source.names)
-    if has_main and not {"id", "query_id"}.isdisjoint(source.names):
-        return
-    found = understand(source.sample)
-    readings = list(found.readings) if kind == "evalset" else [found.run] if found.run else []
-    usable = [one for one in readings if one.holds(kind)]
-    if len(readings) == len(usable) == 1:
-        source.use(**usable[0].options)
-    elif not has_main and found.readings:
-        is_log = kind == "evalset" and [one.kind for one in found.readings] == ["log"]
-        if is_log or (not has_rankings and source.names.isdisjoint(_OF_RUNS)):
-            raise InvalidInputError(f"{source.path}: ", *refusal(found, kind, source.path))
+    has_main = has_gold if kind == "evalset" else has_rankings or not OF_RUNS.isdisjoint(source.names)
+    return has_main and not source.names.isdisjoint({"id", "query_id", RUN_HEADER})
 
 
-def check_format(name: str) -> str:
-    """Return the name of a format if it exists.
+def named_format(name: str) -> Format:
+    """Return the format of a name.
 
     Raises:
         InvalidInputError: There is no such format.
     """
-    if name in FORMATS:
-        return name
+    if name in _OWN:
+        return _OWN[name]
+    if name in formats():
+        return formats()[name]
     raise InvalidInputError(
-        f"Unknown format {name!r:.60}.{did_you_mean(name, FORMATS)} Known formats: {', '.join(FORMATS)}."
+        f"Unknown format {name!r:.60}.{did_you_mean(name, formats())} Known formats: {', '.join(formats())}."
     )
 
 
@@ -274,9 +247,13 @@ def format_to_write(path: StrPath, name: str | None) -> str:
         InvalidInputError: There is no such format, or the ending belongs to none.
     """
     if name is not None:
-        return check_format(name)
+        named_format(name)
+        return name
     lower = os.fspath(path).lower()
-    fitting = [(len(e), known) for known, its in FORMATS.items() for e in its.endings if lower.endswith(e)]
+    stem, dot, ending = Path(lower).name.rpartition(".")
+    if "." not in stem and (own := next((known for known, its in _OWN.items() if dot + ending in its.endings), None)):
+        return own
+    fitting = [(len(e), known) for known, its in formats().items() for e in its.endings if lower.endswith(e)]
     if fitting:
         return max(fitting)[1]
     if lower.endswith(CONTAINERS["xlsx"]):
@@ -285,7 +262,7 @@ def format_to_write(path: StrPath, name: str | None) -> str:
         return "jsonl"
     raise InvalidInputError(
         f"{path}: the ending belongs to no format. Use one of "
-        f"{', '.join(ending for its in FORMATS.values() for ending in its.endings)}, or name the format."
+        f"{', '.join(ending for its in formats().values() for ending in its.endings)}, or name the format."
     )
 
 
@@ -303,10 +280,11 @@ def write(path: StrPath, format_name: str | None, kind: Kind, given: EvalSet | R
         InvalidInputError: The ending belongs to no format, the format cannot hold this, or the file cannot be written.
     """
     name = format_to_write(path, format_name)
-    writers = {known: getattr(its, f"write_{_FUNCTIONS[kind]}") for known, its in FORMATS.items()}
-    if writers[name] is None:
-        able = ", ".join(known for known, writer in writers.items() if writer is not None)
+    attribute = f"write_{_FUNCTIONS[kind]}"
+    writer = getattr(named_format(name), attribute)
+    if writer is None:
+        able = ", ".join(known for known, its in formats().items() if getattr(its, attribute) is not None)
         raise InvalidInputError(f"{path}: {_HELD[kind]} cannot be written in the format {name!r}. Use one of: {able}.")
     writing = Writing(os.fspath(path), name, **settings)
-    writers[name](given, writing)
+    writer(given, writing)
     writing.warn()

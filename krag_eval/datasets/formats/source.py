@@ -19,18 +19,19 @@ from krag_eval._utils.files.io import DASH, is_folder, lines_of, located, read_h
 from krag_eval._utils.files.rejects import Rejects
 from krag_eval._utils.files.strict_json import in_batches, parse_batches, parse_jsonl, read_json
 from krag_eval._utils.objects import cached_property
+from krag_eval.datasets.beside import beside
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.field_roles import SAMPLE
-from krag_eval.datasets.formats import parquet, tables, workbook
+from krag_eval.datasets.formats import parquet, tables
 from krag_eval.datasets.formats.layout import Layout, base_of
 from krag_eval.datasets.formats.nested import first_rows, rows_of
-from krag_eval.datasets.formats.yaml_rows import read_yaml
 from krag_eval.datasets.question import RUN_HEADER
 from krag_eval.documents.document import Document, Need, as_document
 from krag_eval.documents.needs import check_grades
 from krag_eval.documents.readers import IdKey, id_keys, read_grade
 
 HEAD_SIZE = 65_536
+SAMPLE = 1_000
+"""How many rows are looked at to find out what their fields are."""
 LARGEST = 2**26
 """How many bytes are looked at to find out what a file is."""
 # How rows can be stored, and the endings that say so.
@@ -49,6 +50,7 @@ T = TypeVar("T")
 Row = dict[str, Any]
 Kind = Literal["evalset", "run"]
 RUN_START = f'{{"{RUN_HEADER}":'.encode()
+_WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # packed as ZIP, and the older OLE
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -69,6 +71,7 @@ class Source:
 
     Attributes:
         path: The file or folder, as messages name it.
+        name: What its set is called: the name of the file, unless its format has another one.
         kind: What its rows are read as: `evalset`, `run` or `corpus`; None for the rows of other programs.
     """
 
@@ -87,6 +90,7 @@ class Source:
         id_key: tuple[str, ...] = (),
     ) -> None:
         self.path = in_utf8(os.fspath(path), encoding)
+        self.name = stem(path)
         self.kind: str | None = None
         self._container = container
         self._columns = columns
@@ -137,6 +141,11 @@ class Source:
                 return b""  # reading it will say what is wrong
         return head.removeprefix(b"\xef\xbb\xbf")
 
+    @property
+    def is_head_full(self) -> bool:
+        """Whether the head may be cut off."""
+        return len(self.head) >= HEAD_SIZE
+
     @cached_property
     def first_line(self) -> bytes:
         """The first line of the head that is neither empty nor a comment."""
@@ -149,7 +158,7 @@ class Source:
         head, name = self.head, self.path.lower()
         if self._container is not None:
             return self._container
-        if head.startswith((workbook.ZIP, workbook.OLE)):
+        if head.startswith(_WORKBOOKS):
             return "xlsx"
         if head.startswith(RUN_START):
             return "jsonl"  # the journal of a run, whatever its name
@@ -185,7 +194,7 @@ class Source:
             raise unreadable(self.path, IsADirectoryError(21, "Is a directory"))
         if self.is_regular and not self.head.strip():
             raise InvalidInputError(f"{self.path}: is empty. Write one value into it.")
-        return read_yaml(self.path) if self.container == "yaml" else read_json(self.path)
+        return beside("yaml")(self.path) if self.container == "yaml" else read_json(self.path)
 
     def rows(self) -> Iterator[tuple[str, Row]]:
         """Yield each row with its place: `path:line`, or `path: row 7` if there are no lines.
@@ -262,7 +271,7 @@ class Source:
     @cached_property
     def _cells(self) -> list[tuple[str, list[str]]]:
         """The records of a workbook, which are in memory anyway."""
-        return list(workbook.read_records(self.path, self._sheet))
+        return list(beside("cells")(self.path, self._sheet))
 
     @cached_property
     def _layout(self) -> Layout | None:

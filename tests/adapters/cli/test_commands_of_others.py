@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from krag_eval._utils.plugins import COMMANDS
+from krag_eval._utils.plugins import offered
+from krag_eval_cli.app import BESIDE
 from tests.support.command_line import Runner
 from tests.support.plugins import Offer
 
 
+def test_the_commands_of_the_packages_beside_are_offered() -> None:
+    assert set(offered(BESIDE)) >= {"bench", "generate"}
+
+
 @pytest.mark.usefixtures("broken")
 def test_a_broken_command_is_one_line_and_the_others_work(offer: Offer, command: Runner) -> None:
-    offer(COMMANDS, "bad", "plugin_raises:bad")
-    offer(COMMANDS, "new", "plugin_new:new")
+    offer(BESIDE, "bad", "plugin_raises:bad")
+    offer(BESIDE, "new", "plugin_new:new")
     assert command("new").out == "hello\n"
     listed = command("--help")
     assert listed.code == 0

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from krag_eval import read_evalset, read_run
-from krag_eval.datasets.formats.registry import FORMATS
+from krag_eval.datasets.formats.registry import formats
 from tests.support.command_line import Outcome, Runner, all_commands
 
 QUESTIONS: list[dict[str, Any]] = [
@@ -146,7 +146,7 @@ def test_every_format_is_evaluated_as_it_is(run: Runner) -> None:
         return [part["metrics"]["mrr@2"] for part in runs.values()]
 
     assert mrr("set.jsonl", "run.jsonl") == [1 / 2]
-    for name, its in FORMATS.items():
+    for name, its in formats().items():
         ending = its.endings[0] if its.endings else ""
         if its.write_questions is not None:
             assert run(f"convert set.jsonl set-{name}{ending} --to {name}").code == 0
@@ -160,6 +160,6 @@ def test_every_format_is_evaluated_as_it_is(run: Runner) -> None:
 
 def test_the_formats_in_the_help_are_those_of_the_table(run: Runner) -> None:
     (option,) = [p for p in all_commands()["convert"].params if "--to" in p.opts]
-    able = [name for name, its in FORMATS.items() if its.write_questions or its.write_rankings]
+    able = [name for name, its in formats().items() if its.write_questions or its.write_rankings]
     assert isinstance(option, click.Option)
     assert str(option.help).startswith(", ".join(able[:-1]) + f" or {able[-1]};")

@@ -14,8 +14,8 @@ import click
 import pytest
 
 from krag_eval import read_evalset, read_run, write_evalset
-from krag_eval._utils.files.io import standard_streams
 from krag_eval_cli import files
+from krag_eval_cli.streams import streams_as_files
 from tests.support.command_line import Runner, all_commands
 from tests.support.workbooks import write_workbook
 
@@ -71,7 +71,7 @@ def test_a_conversion_prints_the_file_alone(run: Runner) -> None:
 
 def test_bytes_go_through_as_they_are(run: Runner) -> None:
     printed = io.TextIOWrapper(io.BytesIO())
-    with standard_streams(printed):
+    with streams_as_files(printed):
         write_evalset(read_evalset("set.jsonl"), "-", format="parquet")
     Path("x.parquet").write_bytes(printed.buffer.getvalue())
     assert read_evalset("x.parquet") == read_evalset("set.jsonl")

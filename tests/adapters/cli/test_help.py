@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import __version__
-from krag_eval.datasets.formats.registry import FORMATS, WRITTEN_FORMATS
+from krag_eval.datasets.formats.registry import formats, written_formats
 from krag_eval.documents.tokenizers import TOKENIZERS
 from krag_eval.matching.settings import MATCH_METHODS
 from krag_eval.metrics import ALL_METRICS, METRICS
@@ -54,7 +54,7 @@ _NEVER = {"asyncio", "pydantic", "pandas", "matplotlib", "krag_eval_llm", "krag_
 _LISTS = {"numpy", "rich", "krag_eval.datasets", "krag_eval_cli.options", "krag_eval_cli.declaring"}
 _QUIET = _NEVER | {"rich.progress", "rich.table", "krag_eval._utils.redaction", "krag_eval.report"}
 _READS = _QUIET | {"numpy", "scipy", "krag_eval.evaluation", "krag_eval.analysis", "krag_eval.retrievers"}
-_SCORES = _QUIET | {"scipy", "numpy.ma", "krag_eval.datasets.inspection", "krag_eval.retrievers"}
+_SCORES = _QUIET | {"scipy", "numpy.ma", "krag_eval_formats.inspection", "krag_eval.retrievers"}
 IMPORTS = {
     "--help": _NEVER | _LISTS,
     "--version": _NEVER | _LISTS | {"click"},
@@ -65,7 +65,7 @@ IMPORTS = {
     "fuse run.jsonl run2.jsonl --out fused.jsonl": _NEVER | {"scipy", "krag_eval.evaluation"},
     "evaluate set.jsonl run.jsonl": _SCORES | {"krag_eval.analysis"},
     "diagnose set.jsonl run.jsonl": _NEVER | {"scipy", "numpy.ma", "rich.progress"},
-    "compare set.jsonl run.jsonl run2.jsonl": _SCORES - {"krag_eval.datasets.inspection"},
+    "compare set.jsonl run.jsonl run2.jsonl": _SCORES - {"krag_eval_formats.inspection"},
     "gate set.jsonl run.jsonl --policy gate.toml": _NEVER | {"rich.progress"},
 }
 # One process is started, and forks for each line: what one of them imports is not there for the next one.
@@ -181,8 +181,8 @@ def examples_in(help_text: str) -> list[str]:
         ("evaluate", "--match", MATCH_METHODS),
         ("evaluate", "--tokenizer", TOKENIZERS),
         ("validate", "--tokenizer", TOKENIZERS),
-        ("evaluate", "--from", FORMATS),
-        ("convert", "--to", WRITTEN_FORMATS),
+        ("evaluate", "--from", formats()),
+        ("convert", "--to", written_formats()),
     ],
 )
 def test_the_help_of_an_option_names_every_value_of_its_table(name: str, option: str, values: Collection[str]) -> None:
@@ -327,7 +327,9 @@ def test_a_wrong_option_is_one_short_message(command: Runner) -> None:
 
 def test_the_version_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["krag-eval", "--version"])
-    main()
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
     assert capsys.readouterr() == (f"krag-eval {__version__}\n", "")
 
 

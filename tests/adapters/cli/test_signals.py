@@ -179,14 +179,14 @@ def test_the_command_handles_signals_before_it_imports_anything_else() -> None:
 def test_an_error_that_an_interrupted_import_raises_is_an_interruption(error: str) -> None:
     code = (
         "import sys; sys.argv = ['krag-eval', 'validate', 'x']\n"
-        "import krag_eval_cli\n"
+        "from krag_eval_cli import running\n"
         "def fail(app):\n"
         "    try:\n"
         "        raise KeyboardInterrupt\n"
         "    finally:\n"
         f"        raise {error}\n"
-        "krag_eval_cli._run = fail\n"
-        "krag_eval_cli.main()\n"
+        "running._call = fail\n"
+        "running.main()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "Stopped.\n")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from krag_eval import evaluate_run, read_evalset, read_traces
+from krag_eval import evaluate_run, read_evalset
+from krag_eval_formats import read_traces
 from tests.support.cli_evaluate_cases import QUESTIONS
 from tests.support.command_line import Runner
 from tests.support.trace_cases import request, retriever, root, write

@@ -284,7 +284,6 @@ def test_what_cannot_be_labelled_is_refused(command: Runner, line: str, said: st
 def test_in_a_folder_of_start_the_log_has_its_number_beside_the_queue(
     command: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("krag_eval_labels.start", reason="need krag-eval start")
     rows = [
         {
             "question": f"question {n} about {n}",

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from krag_eval import EvalSet, InvalidInputError, Need, Question, Span, validate
-from krag_eval_labels import reanchor
+from krag_eval import EvalSet, InvalidInputError, Need, Question, Span
+from krag_eval_labels import reanchor, validate
 
 GUIDE = "Intro.  We ship on\nweekdays. Returns are free. The end."
 SHIPPING: dict[str, Any] = {"doc_id": "guide", "start": 8, "end": 28, "text": "We ship on\nweekdays."}

@@ -16,7 +16,6 @@ from krag_eval import InvalidInputError, Run, RunRow, read_evalset
 from krag_eval_chunkers.demo_data import load_collection
 from krag_eval_chunkers.local import build_retriever
 from krag_eval_labels import number_from_labels, start_from_log
-from krag_eval_labels.start import number
 from krag_eval_labels.start.design import Design, order_of_draw
 from krag_eval_labels.start.values import METRICS, values_of
 from tests.support import trace_cases
@@ -153,15 +152,15 @@ def test_a_gap_in_the_labels_ends_what_counts(tmp_path: Path) -> None:
 def test_the_number_beside_the_queue_is_short(tmp_path: Path) -> None:
     start_from_log(write_rows(tmp_path / "log.jsonl", bundled_rows()), tmp_path / "eval")
     with pytest.raises(InvalidInputError, match="no label of people"):
-        number(tmp_path / "eval")
+        number_from_labels(tmp_path / "eval", write=False)
     label(tmp_path / "eval", 60)
-    standing = number(tmp_path / "eval")
-    assert len(str(standing).splitlines()) <= 6
+    standing = number_from_labels(tmp_path / "eval", write=False).brief
+    assert len(standing.text.splitlines()) <= 6
     whole = number_from_labels(tmp_path / "eval")
     assert standing.reached == whole.reached
     few = replace(whole, n_labelled=4, wanted=whole.width + 0.1)
     assert not few.reached
-    for text in (str(few), str(few.brief)):
+    for text in (str(few), few.brief.text):
         assert "reached by 4 questions alone: label 10" in text
     assert replace(few, n_labelled=10).reached
 
@@ -173,7 +172,7 @@ def test_before_a_question_is_labelled_in_full_there_is_no_value(command: Runner
     shown = command("start eval")
     assert (shown.code, "no question yet" in shown.out, Path("eval/set.jsonl").exists()) == (0, True, False)
     assert json.loads(command("start eval --json -").out)["width"] is None
-    assert not number("eval").reached
+    assert not number_from_labels("eval", write=False).brief.reached
 
 
 def test_several_people_count_by_majority(tmp_path: Path) -> None:

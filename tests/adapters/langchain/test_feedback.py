@@ -201,7 +201,7 @@ def test_a_server_that_is_gone_is_counted_and_the_application_goes_on(caplog: py
 
 
 def test_another_client_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="not a LangSmith client"):
+    with pytest.raises(InvalidInputError, match="`client` must be a LangSmith client"):
         LangSmithFeedbackSink(object())
 
 

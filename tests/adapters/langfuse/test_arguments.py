@@ -82,21 +82,29 @@ def test_two_keys_of_one_name_are_refused(client: Langfuse) -> None:
         ),
         pytest.param({"trace_ids": [""]}, "`trace_id` must be", id="an empty trace"),
         pytest.param({"trace_ids": [("", "o")]}, "`trace_id` must be", id="an observation without its trace"),
-        pytest.param({"prefix": "krag@"}, "`prefix` is 'krag@'", id="a prefix with @"),
-        pytest.param({"prefix": "검색."}, "`prefix` is", id="a prefix in Korean"),
-        pytest.param({"prefix": "p" * 35}, "`prefix` is", id="a prefix that leaves no room"),
-        pytest.param({"prefix": None}, "`prefix` is None", id="no prefix"),
+        pytest.param({"prefix": "krag@"}, "`prefix` must be .* got 'krag@'", id="a prefix with @"),
+        pytest.param({"prefix": "검색."}, "`prefix` must be", id="a prefix in Korean"),
+        pytest.param({"prefix": "p" * 35}, "`prefix` must be", id="a prefix that leaves no room"),
+        pytest.param({"prefix": None}, "`prefix` must be .* got None", id="no prefix"),
         pytest.param({"timestamp": datetime(2026, 1, 1)}, "a time with a time zone", id="a naive time"),  # noqa: DTZ001
         pytest.param({"timestamp": "2026-01-01"}, "a time with a time zone", id="a time as a string"),
         pytest.param({"run_id": ""}, "`run_id` must be", id="an empty run"),
-        pytest.param({"delivery": "fast"}, "`delivery` is 'fast'", id="an unknown delivery"),
-        pytest.param({"delivery": ["outbox"]}, "Known ones: queue, sync, outbox", id="several deliveries"),
-        pytest.param({"delivery": "outbox"}, "`outbox` is None. With delivery=.outbox.", id="an outbox without a file"),
-        pytest.param({"delivery": "outbox", "outbox": ""}, "`outbox` is ''", id="an outbox without a name"),
+        pytest.param({"delivery": "fast"}, "`delivery` must be .* got 'fast'", id="an unknown delivery"),
+        pytest.param(
+            {"delivery": ["outbox"]}, "`delivery` must be one of queue, sync, outbox", id="several deliveries"
+        ),
+        pytest.param({"delivery": "outbox"}, "`outbox` must be the path .* got None", id="an outbox without a file"),
+        pytest.param(
+            {"delivery": "outbox", "outbox": ""}, "`outbox` must be the path .* got ''", id="an outbox without a name"
+        ),
         pytest.param({"delivery": "outbox", "outbox": "/"}, "^/: cannot be written", id="an outbox that is a folder"),
-        pytest.param({"outbox": "x"}, "`delivery` is 'queue', which writes no file", id="a file that nobody writes"),
+        pytest.param(
+            {"outbox": "x"}, "`outbox` must be left out with delivery='queue'", id="a file that nobody writes"
+        ),
         pytest.param({"on_error": "ignore"}, "`on_error` must be", id="an unknown on_error"),
-        pytest.param({"langchain_handler": object()}, "is not a callback handler of Langfuse", id="no handler"),
+        pytest.param(
+            {"langchain_handler": object()}, "`langchain_handler` must be a callback handler", id="no handler"
+        ),
     ],
 )
 def test_arguments_that_cannot_be_used_are_refused_when_they_are_given(
@@ -108,7 +116,7 @@ def test_arguments_that_cannot_be_used_are_refused_when_they_are_given(
 
 @pytest.mark.parametrize("client", ["pk-lf-1", {}, object(), 0])
 def test_what_is_no_client_is_refused(client: Any) -> None:
-    with pytest.raises(InvalidInputError, match="not a Langfuse client"):
+    with pytest.raises(InvalidInputError, match="`client` must be a Langfuse client"):
         LangfuseScoreHandler(client, session_id="s")
 
 

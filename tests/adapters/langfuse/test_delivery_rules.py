@@ -312,10 +312,10 @@ def test_what_a_request_that_fails_needs_is_said_by_its_status(status: int, cure
 
 
 def test_without_langfuse_a_handler_is_refused_when_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(needed_by: str) -> None:
-        raise MissingDependencyError(needed_by, "langfuse", "langfuse")
+    def refuse(*missing: str) -> None:
+        raise MissingDependencyError(*missing)
 
-    monkeypatch.setattr("krag_eval_langfuse.sender.check_installed", refuse)
+    monkeypatch.setattr("krag_eval_langfuse.sender.need_installed", refuse)
     with pytest.raises(MissingDependencyError, match="LangfuseScoreHandler"):
         LangfuseScoreHandler(session_id="s")
 

@@ -87,5 +87,5 @@ def test_sessions_of_one_search_are_sent_only_on_request(
 def test_no_sessions_are_sent_where_none_are_wanted(server: LoopbackLangfuse, client: Langfuse) -> None:
     send(client, search_twice, sessions="none")
     assert all(score.get("observationId") for score in server.scores)
-    with pytest.raises(InvalidInputError, match="'several', 'all' or 'none'"):
+    with pytest.raises(InvalidInputError, match="`sessions` must be one of 'several', 'all', 'none'"):
         LangfuseScoreHandler(client, sessions="some")

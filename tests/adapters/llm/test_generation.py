@@ -11,8 +11,9 @@ import pytest
 from langchain_core.documents import Document as LangChainDocument
 from llama_index.core.schema import NodeWithScore, TextNode
 
-from krag_eval import KragEvalWarning, validate
+from krag_eval import KragEvalWarning
 from krag_eval.datasets import EvalSet
+from krag_eval_labels import validate
 from tests.support.generation_cases import CHUNKS, Writer, generate, kind_of, passage_of
 
 TEXTS = {chunk["id"]: chunk["text"] for chunk in CHUNKS}

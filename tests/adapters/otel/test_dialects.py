@@ -18,7 +18,8 @@ from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
 from haystack.document_stores.in_memory import InMemoryDocumentStore
 from haystack.tracing.utils import coerce_tag_value
 
-from krag_eval import EvalSet, KragEvalWarning, evaluate_run, read_traces
+from krag_eval import EvalSet, KragEvalWarning, evaluate_run
+from krag_eval_formats import read_traces
 from krag_eval_otel import RetrievalSpanProcessor
 from tests.adapters.otel.spans import recorded, write_spans
 

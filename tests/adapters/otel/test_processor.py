@@ -17,7 +17,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
-from krag_eval import EvalSet, InvalidInputError, Run, RunRow, evaluate_run, read_traces
+from krag_eval import EvalSet, InvalidInputError, Run, RunRow, evaluate_run
+from krag_eval_formats import read_traces
 from krag_eval_live import RetrievalSink
 from krag_eval_otel import RetrievalSpanProcessor, send_traces
 from tests.adapters.otel.spans import QUESTIONS, play, recorded, retrieve, write_spans

@@ -115,9 +115,9 @@ def test_both_sinks_send_the_few_scores_that_people_watch(
 
 
 def test_unknown_sessions_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match="'several', 'all' or 'none'"):
+    with pytest.raises(InvalidInputError, match="`sessions` must be one of 'several', 'all', 'none'"):
         EvaluationEventSink(sessions="some")
-    with pytest.raises(InvalidInputError, match="'several', 'all' or 'none'"):
+    with pytest.raises(InvalidInputError, match="`sessions` must be one of 'several', 'all', 'none'"):
         PhoenixSink("http://127.0.0.1:9", sessions="some")
 
 
@@ -211,5 +211,5 @@ def test_a_phoenix_that_is_not_there_is_counted_and_stops_nothing() -> None:
     ask(scoring, n=2)
     assert (scoring.counters.scored, sink.counters.sent, sink.counters.waiting) == (2, 0, 0)
     assert sink.counters.failed > 0
-    with pytest.raises(InvalidInputError, match=r"Give an address such as 'http://127\.0\.0\.1:6006'"):
+    with pytest.raises(InvalidInputError, match=r"an address such as 'http://127\.0\.0\.1:6006'"):
         PhoenixSink("127.0.0.1:6006")

@@ -15,7 +15,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from krag_eval import EvalSet, evaluate_run, read_traces
+from krag_eval import EvalSet, evaluate_run
+from krag_eval_formats import read_traces
 from krag_eval_otel import PhoenixSink, RetrievalSpanProcessor, send_traces
 from tests.adapters.otel.spans import QUESTIONS, play, rerank, retrieve
 from tests.adapters.phoenix.conftest import Server

@@ -23,7 +23,8 @@ from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
 from opentelemetry.exporter.otlp.json.file.trace_exporter import FileSpanExporter
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
-from krag_eval import EvalSet, evaluate_run, read_traces
+from krag_eval import EvalSet, evaluate_run
+from krag_eval_formats import read_traces
 from krag_eval_otel import RetrievalSpanProcessor
 from tests.adapters.phoenix.conftest import Server
 from tests.adapters.phoenix.test_annotations import Shop
