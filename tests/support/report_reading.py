@@ -102,6 +102,7 @@ def _unmarked(text: str) -> str:
 
 
 def printed(table: Table, width: int = 80) -> str:
+
     out = Console(file=io.StringIO(), width=width, color_system=None, highlight=False)
     print_report_table(table, out)
     text: str = out.file.getvalue()  # type: ignore[attr-defined]
