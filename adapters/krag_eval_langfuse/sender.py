@@ -242,7 +242,7 @@ def make_delivery(name: object, outbox: str | os.PathLike[str] | None) -> Delive
         refuse("delivery", f"one of {', '.join(DELIVERIES)}", name, cure)
     if name != "outbox":
         if outbox is not None:
-            must = f"left out with delivery={name!r}, which writes no file"
+            must = f"left out with the delivery {name!r}, which writes no file"
             refuse("outbox", must, outbox, 'Pass delivery="outbox" with it.')
         return QueueDelivery() if name == "queue" else SyncDelivery()
     if not isinstance(outbox, (str, os.PathLike)) or not os.fspath(outbox):

@@ -15,6 +15,7 @@ from langfuse._client.resource_manager import LangfuseResourceManager
 from llama_index.core.schema import NodeWithScore, TextNode
 
 import krag_eval
+import krag_eval_formats
 import krag_eval_langchain
 import krag_eval_langfuse
 import krag_eval_llama_index
@@ -144,7 +145,9 @@ CASES = [
     Case(
         lambda: send_traces(ASKED, krag_eval.Run.of("x", [krag_eval.RunRow(query_id="q1")]), sinks=[]),
         "with `read_traces`",
-        then=lambda text: send_traces(ASKED, getattr(krag_eval, text.split("`")[1])(traced(), evalset=ASKED), sinks=[]),
+        then=lambda text: send_traces(
+            ASKED, getattr(krag_eval_formats, text.split("`")[1])(traced(), evalset=ASKED), sinks=[]
+        ),
         holds=lambda scorer: scorer.counters.scored == 1,
     ),
     Case(lambda **more: scored({"found": ["a"]}, ["a"], **more), "`retrieved=`", value="found"),
@@ -233,12 +236,11 @@ ALLOWED = {
     "There is no key {} with documents": "`gold=` is tried beside it",
     "that the chain is called with": "tests/adapters/langfuse/test_live_langchain.py passes one",
     "there is no such file. Pass the path that a run was given": "tests/adapters/langfuse/test_resend.py passes it",
-    "of retrievers": "tests/adapters/langchain/test_steps.py reads what such a tool returns",
     "For example from_tools=": "tests/adapters/langchain/test_steps.py passes such a function",
     "This scoring is already listening": "tests/adapters/llama_index/test_live.py enters several",
     "Langfuse(timeout=30) gives it more time": "tests/adapters/langfuse makes clients with timeouts",
     "`diagnosis` is of another result": "tests/adapters/langfuse/test_data_types.py passes one of the result too",
-    "Pass a `langsmith.Client()` or leave it out": "tests/adapters/langchain/test_feedback.py does both",
+    "Pass a `langsmith.Client()`, or leave it out": "tests/adapters/langchain/test_feedback.py does both",
     "These tools returned no documents that can be read": "tests/adapters/langfuse reads them with from_tools",
     "ray.data.read_parquet": "tests/adapters/ray reads a dataset",
     "Spark DataFrame": "tests/adapters/spark reads one",

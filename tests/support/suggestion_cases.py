@@ -1431,6 +1431,7 @@ ALLOWED = {
     "More options, explained by --help-all": "tests/adapters/cli/test_help.py does",
     "`--language` {} needs a file to write": "tests/adapters/report/test_markdown_languages.py gives `--out`",
     "--output is called --out now": "tests/adapters/llm/test_bench_command.py gives either",
+    "calls of tools and 0 of retrievers": "tests/adapters/langchain/test_steps.py reads what such a tool returns",
     "and `krag-eval generate` writes": "tests/adapters/llm/test_generate_command.py calls it, with a model",
     "{} of these have no text": "tests/adapters/labels/test_start.py gives a corpus to a log of ids",
     "Next: krag-eval label {}, then": "tests/adapters/labels/test_start.py goes on with each folder",

@@ -20,7 +20,10 @@ ROOT = Path(__file__).parents[2]
 # Those whose messages are copied into calls without a framework.
 FOLDERS = (
     "krag_eval",
-    *(f"adapters/krag_eval_{name}" for name in ("chunkers", "labels", "live", "llm", "monitor", "report", "scale")),
+    *(
+        f"adapters/krag_eval_{name}"
+        for name in ("answers", "chunkers", "cli", "formats", "labels", "live", "llm", "monitor", "report", "scale")
+    ),
 )
 HOLE = "\0"  # stands for what an f-string fills in
 

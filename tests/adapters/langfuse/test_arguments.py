@@ -99,7 +99,7 @@ def test_two_keys_of_one_name_are_refused(client: Langfuse) -> None:
         ),
         pytest.param({"delivery": "outbox", "outbox": "/"}, "^/: cannot be written", id="an outbox that is a folder"),
         pytest.param(
-            {"outbox": "x"}, "`outbox` must be left out with delivery='queue'", id="a file that nobody writes"
+            {"outbox": "x"}, "`outbox` must be left out with the delivery 'queue'", id="a file that nobody writes"
         ),
         pytest.param({"on_error": "ignore"}, "`on_error` must be", id="an unknown on_error"),
         pytest.param(
