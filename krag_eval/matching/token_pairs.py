@@ -31,12 +31,18 @@ class TokenPairs:
         self._reference, self._answer = codes.actual, codes.predicted
         self._texts, self._tokenizer = texts, tokenizer
         self._table = NumberedTexts(texts, tokenizer)
+        self._f_measures: dict[str, FloatArray] = {}
 
     def f_measure(self, kind: str) -> FloatArray:
         """Return ROUGE's F-measure of each pair, in rouge_score's order of operations; `kind` is a key of `UNIT_OF`.
 
         Shape: (n_pairs,), from 0 to 1; 0 where one of the two has no units.
         """
+        if kind not in self._f_measures:
+            self._f_measures[kind] = self._f_measure(kind)
+        return self._f_measures[kind]
+
+    def _f_measure(self, kind: str) -> FloatArray:
         if UNIT_OF[kind] == BY_LINE:
             one, other = ([self._texts[text] for text in side.tolist()] for side in (self._reference, self._answer))
             return score(*line_hits(one, other, self._tokenizer), "fmeasure")
@@ -49,6 +55,11 @@ class TokenPairs:
     def same(self) -> BoolArray:
         """Return whether the two texts of each pair have the same tokens in the same order; shape (n_pairs,)."""
         numbers, offsets, _ = self._table.everything
-        tokens = [part.tobytes() for part in np.split(numbers, offsets[1:-1])]
-        pairs = zip(self._reference.tolist(), self._answer.tolist(), strict=True)
-        return np.fromiter((tokens[one] == tokens[other] for one, other in pairs), bool, len(self._reference))
+        lengths = np.diff(offsets)
+        same: BoolArray = self._reference == self._answer
+        for pair in np.flatnonzero(~same & (lengths[self._reference] == lengths[self._answer])).tolist():
+            one, other = (
+                numbers[offsets[text] : offsets[text + 1]] for text in (self._reference[pair], self._answer[pair])
+            )
+            same[pair] = np.array_equal(one, other)
+        return same
