@@ -50,6 +50,7 @@ from ._utils.files.rejects import Rejects as Rejects
 from ._utils.files.strict_json import dump_json as dump_json
 from ._utils.files.strict_json import parse_json as parse_json
 from ._utils.files.strict_json import parse_jsonl as parse_jsonl
+from ._utils.files.strict_json import read_json as read_json
 from ._utils.files.strict_json import refuse_constant as refuse_constant
 from ._utils.formatting import UNDEFINED as UNDEFINED
 from ._utils.formatting import aligned as aligned
@@ -156,7 +157,6 @@ from .datasets.formats.registry import format_to_write as format_to_write
 from .datasets.formats.registry import kinds_in as kinds_in
 from .datasets.formats.registry import named_format as named_format
 from .datasets.formats.registry import open_source as open_source
-from .datasets.formats.registry import reading_file as reading_file
 from .datasets.formats.source import CELLS as CELLS
 from .datasets.formats.source import CONTAINERS as CONTAINERS
 from .datasets.formats.source import LARGEST as LARGEST
@@ -168,8 +168,6 @@ from .datasets.formats.source import read_at as read_at
 from .datasets.formats.source import stem as stem
 from .datasets.formats.writing import FIELDS as FIELDS
 from .datasets.formats.writing import Writing as Writing
-from .datasets.formats.writing import fields_from as fields_from
-from .datasets.formats.writing import made_id as made_id
 from .datasets.formats.writing import numbered as numbered
 from .datasets.question import LEVELS as LEVELS
 from .datasets.question import RUN_HEADER as RUN_HEADER
@@ -256,7 +254,6 @@ from .evaluation.sessions import bind_sessions as bind_sessions
 from .evaluation.sessions import choose_session_metrics as choose_session_metrics
 from .evaluation.sessions import has_filter as has_filter
 from .evaluation.sessions import judge_with_rules as judge_with_rules
-from .evaluation.sessions import score_sessions as score_sessions
 from .evaluation.showing import summary_section as summary_section
 from .evaluation.showing import worst_first as worst_first
 from .evaluation.thresholds import Calibration as Calibration
@@ -315,6 +312,7 @@ from .metrics.judgments import identity_keys as identity_keys
 from .metrics.judgments import merge_equal as merge_equal
 from .metrics.judgments import repeats_of as repeats_of
 from .metrics.leaks import Leaks as Leaks
+from .metrics.leaks import no_leaks as no_leaks
 from .metrics.names import DEFAULT_CUT_OFFS as DEFAULT_CUT_OFFS
 from .metrics.names import LIVE_CUT_OFFS as LIVE_CUT_OFFS
 from .metrics.names import DefaultCutOffs as DefaultCutOffs

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval import Document, InvalidInputError, Need, Question, RunRow
-from krag_eval.toolkit import Kind, Row, Source, as_id, fields_from, is_file, nfc, read_at, read_passage, refuse
+from krag_eval.toolkit import Kind, Row, Source, as_id, is_file, nfc, read_at, read_passage, refuse
+from krag_eval_formats.narrow import fields_from
 
 _COLUMNS = frozenset({"qid", "query", "retrieval_gt"})
 

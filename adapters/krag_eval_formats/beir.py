@@ -17,11 +17,9 @@ from krag_eval.toolkit import (
     Kind,
     Row,
     Source,
-    Writing,
     as_id,
     check_new,
     dump_json,
-    fields_from,
     gold_document,
     is_file,
     is_folder,
@@ -34,6 +32,7 @@ from krag_eval.toolkit import (
     unreadable,
     warn,
 )
+from krag_eval_formats.narrow import NarrowWriting, fields_from
 from krag_eval_formats.trec import Judged, Line, grade_text, is_number, keep
 
 HEADER = ("query-id", "corpus-id", "score")
@@ -92,7 +91,7 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
         yield place, read_at(place, lambda given: Question(**given), fields)
 
 
-def write_questions(evalset: EvalSet, writing: Writing) -> None:
+def write_questions(evalset: EvalSet, writing: NarrowWriting) -> None:
     """Write a folder with the split `test`: each gold document with a text is in the corpus.
 
     Raises:

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from krag_eval import Document, InvalidInputError, Question
-from krag_eval.toolkit import Kind, Source, fields_from, read_at
+from krag_eval.toolkit import Kind, Source, read_at
+from krag_eval_formats.narrow import fields_from
 
 _HAYSTACK = frozenset({"haystack_session_ids", "haystack_sessions"})
 

@@ -25,15 +25,18 @@ from krag_eval_formats import (
     squad,
     trec,
 )
+from krag_eval_formats.narrow import NarrowWriting
 
-_FUNCTIONS = [name for name in Format.__slots__ if name not in ("kinds", "detected_in", "endings", "container")]
+_FUNCTIONS = [
+    name for name in Format.__slots__ if name not in ("kinds", "detected_in", "endings", "container", "writing")
+]
 _ROWS, _TEXT = tuple(CONTAINERS), (None, "tsv")  # rows with names; plain text, which has any ending
 
 
 def _format(module: ModuleType, **settings: Any) -> Format:
     """Return a format whose functions a module defines, under the names of the attributes of `Format`."""
     functions = {name: getattr(module, name) for name in _FUNCTIONS if hasattr(module, name)}
-    return Format(kinds=module.kinds_in, **(functions | settings))
+    return Format(kinds=module.kinds_in, writing=NarrowWriting, **(functions | settings))
 
 
 FORMATS: Mapping[str, Format] = {

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from krag_eval import Document, InvalidInputError, Question
-from krag_eval.toolkit import DOC_KEY, SQUAD_COLUMNS, Kind, Source, made_id, parse_json, refuse
+from krag_eval.toolkit import DOC_KEY, SQUAD_COLUMNS, Kind, Source, parse_json, refuse
 from krag_eval_formats.field_roles import meanings
+from krag_eval_formats.narrow import made_id
 from krag_eval_formats.squad import question_of
 
 _OF_OTHERS = frozenset({"gold", "gold_chunk_ids", "gold_doc_ids", "query_id", "retrieved"})

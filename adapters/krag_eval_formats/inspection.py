@@ -33,7 +33,7 @@ from krag_eval.toolkit import (
     kinds_of,
     number_of,
     plain_fields,
-    reading_file,
+    read_json,
     split_ids,
     table_html,
     text_cell,
@@ -64,6 +64,7 @@ _ORDER = (
     "flag",
 )
 _OF_ROWS = ("ragas", "autorag", "hf", "judgments")  # whose rows are those of the file
+_SAVED = {"columns", "rows", "separator", "id_key", "encoding", "sheet"}
 _MOST_FIELDS, _LONGEST, _IN_A_CELL = 6, 44, 160
 
 
@@ -121,7 +122,7 @@ class Inspection(ShortRepr):
         if not self.call:
             raise InvalidInputError(f"{self.path}: is {_WORDS[self.kind]}. Only a certain reading can be saved.")
         side = "run" if self.kind in ("run", "log") else "evalset"
-        target = reading_file(self.path)
+        target = Path(f"{self.path}.reading.json")
         write_atomically(target, [dump_json({side: dict(self.options)}, "the reading", indent=2), "\n"])
         return target
 
@@ -267,6 +268,23 @@ def _ids_of(other: object) -> frozenset[str]:
         documents = (document for row in other.rows.values() for document in row.found)
     read = map(as_document, documents)
     return frozenset(one for document in read for one in (document.id, id_at(document.metadata, DOC_KEY)) if one)
+
+
+def saved_reading(path: str, kind: str) -> dict[str, Any]:
+    """Return the options that `Inspection.save` wrote into a file.
+
+    Args:
+        path: The file with them.
+        kind: `evalset` or `run`: what is read.
+
+    Raises:
+        InvalidInputError: It cannot be read, or is none of ours.
+    """
+    saved = read_json(path)
+    options = saved.get(kind, {}) if isinstance(saved, dict) else None
+    if not isinstance(options, dict) or options.keys() - _SAVED:
+        raise InvalidInputError(f"{path}: must be what `krag-eval inspect --save` wrote. Delete it, or save it again.")
+    return options
 
 
 def split_cells(questions: EvalSet, path: StrPath, others: Callable[[], Iterable[object]]) -> EvalSet:

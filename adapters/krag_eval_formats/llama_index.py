@@ -10,7 +10,6 @@ from krag_eval import Document, EvalSet, InvalidInputError, Question
 from krag_eval.toolkit import (
     Kind,
     Source,
-    Writing,
     as_id,
     describe_type,
     dump_json,
@@ -20,6 +19,7 @@ from krag_eval.toolkit import (
     warn,
     write_atomically,
 )
+from krag_eval_formats.narrow import NarrowWriting
 
 PARTS = ("queries", "corpus", "relevant_docs")
 _JUDGED = ("relevant_docs", "qrels")  # the second as ir_datasets and others call it, with grades
@@ -76,7 +76,7 @@ def passages(source: Source) -> Iterator[tuple[str, Document]]:
         yield place, Document(id=_id(doc_id, place), text=_text(text, doc_id, source.path))
 
 
-def write_questions(evalset: EvalSet, writing: Writing) -> None:
+def write_questions(evalset: EvalSet, writing: NarrowWriting) -> None:
     """Write a data set: the texts of questions and gold documents, and their ids."""
     parts: dict[str, dict[str, Any]] = {name: {} for name in PARTS}
     texts: list[tuple[str, str | None]] = []
@@ -90,6 +90,25 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
     parts["corpus"] = writing.first_by_id(texts)
     text = dump_json({**parts, "mode": "text"}, "the evaluation set", indent=2)
     write_atomically(writing.path, [text, "\n"])
+
+
+def rows_of(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return rows of the JSON of an `EmbeddingQAFinetuneDataset`.
+
+    Raises:
+        InvalidInputError: A part of it is no mapping.
+    """
+    queries, relevant, corpus = given["queries"], given["relevant_docs"], given.get("corpus") or {}
+    if not all(isinstance(one, Mapping) for one in (queries, relevant, corpus)):
+        raise InvalidInputError("`queries`, `relevant_docs` and `corpus` of LlamaIndex must be mappings by id.")
+    return [
+        {
+            "id": name,
+            "question": text,
+            "gold": [{"id": one, "text": corpus.get(one)} for one in relevant.get(name) or ()],
+        }
+        for name, text in queries.items()
+    ]
 
 
 def _part(source: Source, name: str) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -114,3 +115,22 @@ def _by_id(document: Any) -> list[dict[str, Any]]:
         return []
     are_rows = all(isinstance(one, Mapping) and _is_row(one) for one in document.values())
     return [{"id": key, **one} for key, one in document.items()] if are_rows else []
+
+
+def first_rows(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a JSON list, alone or the first one in an object, as far as a text that is cut off goes.
+
+    >>> list(first_rows('{"version": 1, "rows": [{"a": 1}, {"a": 2}, {"a'))
+    [{'a': 1}, {'a': 2}]
+    """
+    decoder, at = json.JSONDecoder(), text.find("[") + 1
+    while at:
+        try:
+            value, at = decoder.raw_decode(
+                text, at + len(text[at : at + 1000]) - len(text[at : at + 1000].lstrip(", \r\n\t"))
+            )
+        except (ValueError, RecursionError):
+            return
+        if not isinstance(value, dict):
+            return
+        yield value

@@ -9,7 +9,6 @@ from krag_eval import Document, EvalSet, InvalidInputError, Question, Run, RunRo
 from krag_eval.toolkit import (
     Kind,
     Source,
-    Writing,
     dump_json,
     gold_document,
     number_in,
@@ -19,6 +18,7 @@ from krag_eval.toolkit import (
     write_atomically,
 )
 from krag_eval_formats import llama_index
+from krag_eval_formats.narrow import NarrowWriting
 from krag_eval_formats.trec import grade_text, scores_to_write
 
 
@@ -56,7 +56,7 @@ def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
         yield place, RunRow(query_id=query_id, retrieved=tuple(retrieved))
 
 
-def write_questions(evalset: EvalSet, writing: Writing) -> None:
+def write_questions(evalset: EvalSet, writing: NarrowWriting) -> None:
     """Write the grades of gold documents."""
     table: dict[str, dict[str, Any]] = {}
     for question, gold in writing.gold_of(evalset):
@@ -67,7 +67,7 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
     write_atomically(writing.path, [dump_json(table, "the evaluation set", indent=1), "\n"])
 
 
-def write_rankings(run: Run, writing: Writing) -> None:
+def write_rankings(run: Run, writing: NarrowWriting) -> None:
     """Write scores that give the order of the run; of documents with the same id the first."""
     table: dict[str, dict[str, Any]] = {}
     writing.lose_run(run)

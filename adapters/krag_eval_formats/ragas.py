@@ -15,11 +15,9 @@ from krag_eval.toolkit import (
     Kind,
     Row,
     Source,
-    Writing,
     as_id,
     as_number,
     dump_json,
-    fields_from,
     list_lines,
     numbered,
     refuse,
@@ -27,6 +25,7 @@ from krag_eval.toolkit import (
     write_atomically,
 )
 from krag_eval_formats.field_roles import understood
+from krag_eval_formats.narrow import NarrowWriting, fields_from
 
 REFERENCE = ("reference_contexts", "reference_context_ids")
 RETRIEVED = ("retrieved_contexts", "retrieved_context_ids")
@@ -63,12 +62,12 @@ def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
     return source.each_numbered(_ranking)
 
 
-def write_questions(evalset: EvalSet, writing: Writing) -> None:
+def write_questions(evalset: EvalSet, writing: NarrowWriting) -> None:
     """Write the rows of an evaluation set."""
     _write([_question_row(question, gold, writing) for question, gold in writing.gold_of(evalset)], writing)
 
 
-def write_rankings(run: Run, writing: Writing) -> None:
+def write_rankings(run: Run, writing: NarrowWriting) -> None:
     """Write the rows of a run, with questions and references if the evaluation set is known."""
     writing.lost["`parameters` and `recorded` of the run"] += bool(run.parameters or run.recorded)
     if writing.evalset is None:
@@ -160,7 +159,7 @@ def _document(place: int, text: object, doc_id: object, names: tuple[str, str]) 
     return document
 
 
-def _question_row(question: Question, gold: Sequence[Document], writing: Writing) -> dict[str, Any]:
+def _question_row(question: Question, gold: Sequence[Document], writing: NarrowWriting) -> dict[str, Any]:
     relevant = writing.relevant(gold)
     writing.lose_parts(relevant, "grade", "metadata", known=(writing.grade_key,))
     row: dict[str, Any] = {"id": question.id, "user_input": question.question or ""}
@@ -170,7 +169,7 @@ def _question_row(question: Question, gold: Sequence[Document], writing: Writing
     return row | {name: value for name, value in question.further.items() if name not in row}
 
 
-def _lists(documents: Sequence[Document], names: tuple[str, str], writing: Writing) -> dict[str, list[str]]:
+def _lists(documents: Sequence[Document], names: tuple[str, str], writing: NarrowWriting) -> dict[str, list[str]]:
     """Return the two lists without one that would be empty throughout, unless both would."""
     ids = [require_reader(document).read_id(document, writing.id_key) for document in documents]
     texts = [document.text for document in documents]
@@ -179,7 +178,7 @@ def _lists(documents: Sequence[Document], names: tuple[str, str], writing: Writi
     return kept or {names[0]: []}
 
 
-def _write(rows: Sequence[Mapping[str, Any]], writing: Writing) -> None:
+def _write(rows: Sequence[Mapping[str, Any]], writing: NarrowWriting) -> None:
     ending = writing.path.lower().rpartition(".")[2]
     if ending in ("csv", "tsv", "parquet", "pq"):
         raise InvalidInputError(f"{writing.path}: rows of ragas are written as JSONL or JSON. Give it such an ending.")

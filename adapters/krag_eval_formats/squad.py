@@ -26,11 +26,9 @@ from krag_eval.toolkit import (
     Kind,
     Row,
     Source,
-    Writing,
     as_id,
     describe_type,
     dump_json,
-    fields_from,
     numbered,
     parse_json,
     read_at,
@@ -39,6 +37,7 @@ from krag_eval.toolkit import (
     show,
     write_atomically,
 )
+from krag_eval_formats.narrow import NarrowWriting, fields_from
 
 PARAGRAPH = "paragraph"
 # What SQuAD calls a thing, and what CMRC 2018 does.
@@ -154,7 +153,7 @@ def passages(source: Source) -> Iterator[tuple[str, Document]]:
             yield paragraph.place, paragraph.document
 
 
-def write_questions(evalset: EvalSet, writing: Writing) -> None:
+def write_questions(evalset: EvalSet, writing: NarrowWriting) -> None:
     """Write the questions under their paragraphs, and these under the documents that they come from.
 
     Raises:
@@ -285,7 +284,10 @@ def _first(row: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def _paragraph(
-    document: Document, articles: dict[str, dict[str, Any]], paragraphs: dict[str, dict[str, Any]], writing: Writing
+    document: Document,
+    articles: dict[str, dict[str, Any]],
+    paragraphs: dict[str, dict[str, Any]],
+    writing: NarrowWriting,
 ) -> dict[str, Any]:
     """Return the paragraph of a document; it is added if it is new."""
     doc_id = writing.id_of(document)
@@ -307,7 +309,7 @@ def _paragraph(
     return paragraph
 
 
-def _row(question: Question, context: str, is_marked: bool, writing: Writing) -> dict[str, Any]:
+def _row(question: Question, context: str, is_marked: bool, writing: NarrowWriting) -> dict[str, Any]:
     answers = _answers_of(question, context)
     writing.lost["`answer` that is not the first of `answers`"] += (
         bool(answers) and question.answer != answers[0]["text"]

@@ -18,7 +18,6 @@ from krag_eval.toolkit import (
     Kind,
     Rejects,
     Source,
-    Writing,
     gold_document,
     in_single_precision,
     limit,
@@ -31,6 +30,7 @@ from krag_eval.toolkit import (
     warn,
     write_atomically,
 )
+from krag_eval_formats.narrow import NarrowWriting
 
 _Shape = tuple[int, int | None, str, str]
 _QRELS: _Shape = (4, 4, "qrels", "query 0 document grade")
@@ -94,7 +94,7 @@ def rankings_in_order(source: Source) -> Iterator[tuple[str, RunRow]]:
     return _rankings(_neighbors(source, _RESULTS), source.rejects)
 
 
-def write_questions(evalset: EvalSet, writing: Writing) -> None:
+def write_questions(evalset: EvalSet, writing: NarrowWriting) -> None:
     """Write qrels: the ids and grades of gold documents, and nothing else.
 
     Raises:
@@ -116,7 +116,7 @@ def write_questions(evalset: EvalSet, writing: Writing) -> None:
     write_atomically(writing.path, lines)
 
 
-def write_rankings(run: Run, writing: Writing) -> None:
+def write_rankings(run: Run, writing: NarrowWriting) -> None:
     """Write a result file, with scores that make trec_eval rank as the run does.
 
     Raises:
@@ -137,7 +137,7 @@ def write_rankings(run: Run, writing: Writing) -> None:
     write_atomically(writing.path, lines)
 
 
-def grade_text(document: Document, writing: Writing) -> str:
+def grade_text(document: Document, writing: NarrowWriting) -> str:
     """Return the grade to write, which is the one that `evaluate` reads."""
     grade = writing.grade_of(document)
     if grade != int(grade):
@@ -163,7 +163,7 @@ def keep(judged: Judged, line: Line, iteration: str, document: Document) -> None
         )
 
 
-def scores_to_write(row: RunRow, ids: Sequence[str], writing: Writing) -> list[str]:
+def scores_to_write(row: RunRow, ids: Sequence[str], writing: NarrowWriting) -> list[str]:
     """Return the scores if they give the order of the list, else scores that do."""
     given = [document.score for document in row.retrieved if document.score is not None]
     in_order = list(range(len(ids)))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 from krag_eval._utils.errors import InvalidInputError, describe_type, did_you_mean, errors_at, warn
 from krag_eval._utils.objects import cached_property
 from krag_eval._utils.serialization import data_frame
+from krag_eval.datasets.beside import beside
 from krag_eval.datasets.by_query import by_query, is_table, judged_documents
 from krag_eval.datasets.frames import rows_of_frame
 from krag_eval.datasets.question import DOC_KEY, GOLD, RULES, Question, check_new, of_other_names, without_gold
@@ -225,7 +226,7 @@ _ID_NAMES = ("query_id", "question_id", "qid", "query-id", "_id", "queryid")
 def _rows_in(given: Any) -> Any:
     """Return the questions, or the rows to read them from, with ids; anything else as it is."""
     if isinstance(given, Mapping) and given.keys() >= {"queries", "relevant_docs"}:
-        return _rows_of_llama_index(given)
+        return beside("llama_index_rows")(given)
     if (tables := by_query(given)) is not None:
         return _rows_of_tables(tables)
     if (frame := rows_of_frame(given)) is not None:
@@ -239,21 +240,6 @@ def _rows_in(given: Any) -> Any:
             warn_of_numbers(rows)
         rows = [{**row, "id": number} for number, row in enumerate(rows)]
     return rows
-
-
-def _rows_of_llama_index(given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return rows of the JSON of an `EmbeddingQAFinetuneDataset`."""
-    queries, relevant, corpus = given["queries"], given["relevant_docs"], given.get("corpus") or {}
-    if not all(isinstance(one, Mapping) for one in (queries, relevant, corpus)):
-        raise InvalidInputError("`queries`, `relevant_docs` and `corpus` of LlamaIndex must be mappings by id.")
-    return [
-        {
-            "id": name,
-            "question": text,
-            "gold": [{"id": one, "text": corpus.get(one)} for one in relevant.get(name) or ()],
-        }
-        for name, text in queries.items()
-    ]
 
 
 def _rows_of_tables(tables: Mapping[str, object]) -> list[dict[str, Any]]:

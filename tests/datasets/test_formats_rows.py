@@ -2,47 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from krag_eval import Document, EvalSet, KragEvalWarning, Question
-from krag_eval.datasets.formats.writing import made_id
+from krag_eval import Document, EvalSet, KragEvalWarning
 from krag_eval.datasets.rows import evalset_from_rows, evalset_to_rows
 
 TEXT = "보림 마을의 녹차는 사월 중순에 처음으로 수확한다."
-
-
-def write(path: Path, *lines: object) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    texts = [line if isinstance(line, str) else json.dumps(line, ensure_ascii=False) for line in lines]
-    path.write_text("\n".join(texts) + "\n", encoding="utf-8")
-    return path
-
-
-SQUAD_ROWS = [
-    {
-        "id": "q1",
-        "title": "Tea",
-        "context": TEXT,
-        "question": "언제?",
-        "answers": {"text": ["사월", "중순"], "answer_start": [12, 15]},
-    },
-    {"id": "q2", "title": "", "context": TEXT, "question": "Who?", "answers": {"text": [], "answer_start": []}},
-]
-
-
-def squad_questions(questions: Sequence[Question]) -> None:
-    first, second = questions
-    gold = Document(id=made_id(TEXT), text=TEXT, metadata={"doc_id": "Tea"})
-    assert (first.id, first.gold, first.answer) == ("q1", (gold,), "사월")
-    assert first.metadata["answers"] == [{"text": "사월", "answer_start": 12}, {"text": "중순", "answer_start": 15}]
-    assert (second.is_negative, second.metadata["paragraph"]["id"]) == (True, made_id(TEXT))
 
 
 def test_rows_for_datasets_all_have_the_same_keys() -> None:

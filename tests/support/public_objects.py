@@ -31,6 +31,7 @@ from krag_eval.matching.settings import ScoringSettings
 from krag_eval.metrics.judgments import Judgments
 from krag_eval.retrievers.recording import RetrieverChangedError
 from krag_eval_answers import AnswerPairs, RefusalTest, evaluate_answers, read_references
+from krag_eval_formats import Inspection
 from krag_eval_formats.otlp import TraceSpan
 from krag_eval_formats.traces import TraceSession
 from krag_eval_langfuse.client import LangfuseDeliveryError
@@ -214,6 +215,9 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "GeneratedEvalSet": generated,
     "GenerationReport": lambda: generated().report,
     "GroupedResults": grouped,
+    "Inspection": lambda: Inspection(
+        path="set.jsonl", kind="evalset", options={}, format="jsonl", n_rows=2, is_whole=True
+    ),
     "Judgments": lambda: judgments(),
     "KragDocument": lambda: front.KragDocument("text", {"id": "a"}),
     "Latency": lambda: Latency(n=2, mean=0.15, p50=0.1, p95=0.2, p99=0.2, max=0.2),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from krag_eval._utils.errors import Argument, InvalidInputError
@@ -91,22 +90,3 @@ def rows_of(document: Any, path: str, at: str | None = None) -> tuple[Any, str |
 
 def _is_pair(value: object) -> bool:
     return isinstance(value, (list, tuple)) and len(value) == 2
-
-
-def first_rows(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a JSON list, alone or the first one in an object, as far as a text that is cut off goes.
-
-    >>> list(first_rows('{"version": 1, "rows": [{"a": 1}, {"a": 2}, {"a'))
-    [{'a': 1}, {'a': 2}]
-    """
-    decoder, at = json.JSONDecoder(), text.find("[") + 1
-    while at:
-        try:
-            value, at = decoder.raw_decode(
-                text, at + len(text[at : at + 1000]) - len(text[at : at + 1000].lstrip(", \r\n\t"))
-            )
-        except (ValueError, RecursionError):
-            return
-        if not isinstance(value, dict):
-            return
-        yield value

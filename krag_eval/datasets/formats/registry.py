@@ -13,7 +13,6 @@ from typing import Any
 from krag_eval._utils.errors import Argument, InvalidInputError, did_you_mean
 from krag_eval._utils.files.encodings import cure, looks_like
 from krag_eval._utils.files.io import DASH, StrPath, is_file
-from krag_eval._utils.files.strict_json import read_json
 from krag_eval.datasets import rows
 from krag_eval.datasets.beside import beside
 from krag_eval.datasets.evalset import EvalSet
@@ -30,7 +29,6 @@ Reader = Callable[[Source], Iterator[tuple[str, Any]]]
 Questions = Callable[[Source], Iterator[tuple[str, Question]]]
 Rankings = Callable[[Source], Iterator[tuple[str, RunRow]]]
 OF_RUNS = frozenset({"searches", "stages", "error", RUN_HEADER})
-_SAVED = {"columns", "rows", "separator", "id_key", "encoding", "sheet"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +45,7 @@ class Format:
         rankings: Reads a run, each ranking with its place.
         write_questions: Writes an evaluation set.
         write_rankings: Writes a run.
+        writing: What both are given beside it: the file, and what is lost.
         questions_in_order: Reads an evaluation set in bounded memory, where `questions` does not.
         rankings_in_order: Reads a run in bounded memory, where `rankings` does not.
         owns: Returns whether a file or a folder has this format by its place.
@@ -59,8 +58,9 @@ class Format:
     container: str | None = None
     questions: Questions | None = None
     rankings: Rankings | None = None
-    write_questions: Callable[[EvalSet, Writing], None] | None = None
-    write_rankings: Callable[[Run, Writing], None] | None = None
+    write_questions: Callable[[EvalSet, Any], None] | None = None
+    write_rankings: Callable[[Run, Any], None] | None = None
+    writing: type[Writing] = Writing
     questions_in_order: Questions | None = None
     rankings_in_order: Rankings | None = None
     owns: Callable[[str], bool] | None = None
@@ -168,7 +168,7 @@ def open_source(
             columns that could be named, or `max_bad_rows` is not a number of lines.
     """
     if not any(settings.get(name) for name in ("columns", "rows", "separator", "id_key")):
-        settings |= saved_reading(path, kind)
+        settings |= _saved_reading(path, kind)
     fields = FIELDS_OF[kind]
     columns = {
         name: one for name, one in (settings.get("columns") or {}).items() if name in fields or not is_field(name)
@@ -195,27 +195,13 @@ def open_source(
     return source, read
 
 
-def reading_file(path: StrPath) -> Path:
-    """Return the file beside another one that says how it is read."""
-    return Path(f"{os.fspath(path)}.reading.json")
-
-
-def saved_reading(path: StrPath, kind: Kind) -> dict[str, Any]:
-    """Return the options of `read_evalset` or `read_run` that were saved beside a file; none if there are none.
-
-    Raises:
-        InvalidInputError: The file with them cannot be read, or is none of ours.
-    """
-    beside = reading_file(path)
-    if os.fspath(path) == DASH or not is_file(beside):
+def _saved_reading(path: StrPath, kind: Kind) -> dict[str, Any]:
+    """Return the options of `read_evalset` or `read_run` that `krag-eval inspect --save` wrote beside a file."""
+    beside_it = f"{os.fspath(path)}.reading.json"
+    if os.fspath(path) == DASH or not is_file(beside_it):
         return {}
-    saved = read_json(beside)
-    options = saved.get(kind, {}) if isinstance(saved, dict) else None
-    if not isinstance(options, dict) or options.keys() - _SAVED:
-        raise InvalidInputError(
-            f"{beside}: must be what `krag-eval inspect --save` wrote. Delete it, or save it again."
-        )
-    return options
+    saved: dict[str, Any] = beside("saved_reading")(beside_it, kind)
+    return saved
 
 
 def _is_plain(source: Source, kind: Kind) -> bool:
@@ -281,10 +267,11 @@ def write(path: StrPath, format_name: str | None, kind: Kind, given: EvalSet | R
     """
     name = format_to_write(path, format_name)
     attribute = f"write_{_FUNCTIONS[kind]}"
-    writer = getattr(named_format(name), attribute)
+    its = named_format(name)
+    writer = getattr(its, attribute)
     if writer is None:
-        able = ", ".join(known for known, its in formats().items() if getattr(its, attribute) is not None)
+        able = ", ".join(known for known, one in formats().items() if getattr(one, attribute) is not None)
         raise InvalidInputError(f"{path}: {_HELD[kind]} cannot be written in the format {name!r}. Use one of: {able}.")
-    writing = Writing(os.fspath(path), name, **settings)
+    writing = its.writing(os.fspath(path), name, **settings)
     writer(given, writing)
     writing.warn()

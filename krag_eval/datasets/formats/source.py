@@ -23,7 +23,7 @@ from krag_eval.datasets.beside import beside
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import parquet, tables
 from krag_eval.datasets.formats.layout import Layout, base_of
-from krag_eval.datasets.formats.nested import first_rows, rows_of
+from krag_eval.datasets.formats.nested import rows_of
 from krag_eval.datasets.question import RUN_HEADER
 from krag_eval.documents.document import Document, Need, as_document
 from krag_eval.documents.needs import check_grades
@@ -377,7 +377,8 @@ class Source:
         if self.is_folder or not self.is_regular:
             return rows
         if self.is_cut:
-            return list(itertools.islice(first_rows(read_head(self.path, LARGEST).decode(errors="ignore")), SAMPLE))
+            first_rows = beside("first_rows")(read_head(self.path, LARGEST).decode(errors="ignore"))
+            return list(itertools.islice(first_rows, SAMPLE))
         with contextlib.suppress(InvalidInputError):  # reading it will say what is wrong, with the place
             for _, row in itertools.islice(self._stored(Rejects(self.path, self._max_bad_rows)), SAMPLE):
                 rows.append(row)

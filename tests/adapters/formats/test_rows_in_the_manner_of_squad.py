@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,36 @@ import pytest
 
 from krag_eval import Document, InvalidInputError, Question, read_evalset
 from krag_eval.datasets.rows import evalset_from_rows
-from tests.datasets.test_formats_rows import SQUAD_ROWS, TEXT, squad_questions, write
+from krag_eval_formats.narrow import made_id
+
+TEXT = "보림 마을의 녹차는 사월 중순에 처음으로 수확한다."
+
+
+def write(path: Path, *lines: object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    texts = [line if isinstance(line, str) else json.dumps(line, ensure_ascii=False) for line in lines]
+    path.write_text("\n".join(texts) + "\n", encoding="utf-8")
+    return path
+
+
+SQUAD_ROWS = [
+    {
+        "id": "q1",
+        "title": "Tea",
+        "context": TEXT,
+        "question": "언제?",
+        "answers": {"text": ["사월", "중순"], "answer_start": [12, 15]},
+    },
+    {"id": "q2", "title": "", "context": TEXT, "question": "Who?", "answers": {"text": [], "answer_start": []}},
+]
+
+
+def squad_questions(questions: Sequence[Question]) -> None:
+    first, second = questions
+    gold = Document(id=made_id(TEXT), text=TEXT, metadata={"doc_id": "Tea"})
+    assert (first.id, first.gold, first.answer) == ("q1", (gold,), "사월")
+    assert first.metadata["answers"] == [{"text": "사월", "answer_start": 12}, {"text": "중순", "answer_start": 15}]
+    assert (second.is_negative, second.metadata["paragraph"]["id"]) == (True, made_id(TEXT))
 
 
 def test_rows_of_datasets_in_the_manner_of_squad_are_read_as_they_are(tmp_path: Path) -> None:
