@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
 from krag_eval import Document, Span
 from krag_eval.toolkit import (
     Batch,
@@ -21,6 +19,7 @@ from krag_eval.toolkit import (
     find_matches,
     id_at,
     normalize_all,
+    np,
     size_of,
 )
 from krag_eval_labels.shared_text import SHINGLE, common_letters, find_sharing, least_common

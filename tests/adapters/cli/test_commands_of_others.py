@@ -27,4 +27,4 @@ def test_a_broken_command_is_one_line_and_the_others_work(offer: Offer, command:
         assert outcome.code == 2
         assert outcome.err.count("\n") == 1
         assert "ZeroDivisionError" in outcome.err
-    assert command("validate --help").code == 0
+    assert command("inspect --help").code == 0

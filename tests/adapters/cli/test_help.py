@@ -15,12 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import __version__
+from krag_eval._utils.plugins import offered
 from krag_eval.datasets.formats.registry import formats, written_formats
 from krag_eval.documents.tokenizers import TOKENIZERS
 from krag_eval.matching.settings import MATCH_METHODS
 from krag_eval.metrics import ALL_METRICS, METRICS
 from krag_eval_cli import main
-from krag_eval_cli.app import COMMANDS, SUMMARIES, Program
+from krag_eval_cli.app import BESIDE, COMMANDS, SUMMARIES, Program
 from krag_eval_cli.help import EXAMPLES
 from tests.support.bench_cases import CORPUS
 from tests.support.command_line import Runner, all_commands
@@ -101,7 +102,9 @@ def test_a_command_imports_only_what_it_needs(tmp_path: Path) -> None:
     outcome = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
     loaded = dict(zip(IMPORTS, map(set, map(str.split, outcome.stdout.splitlines())), strict=True))
     ours = "krag_eval_cli.commands"
-    own = {line: f"{ours}.{line.split()[0]}" for line in IMPORTS if line[0].islower()}
+    called = {line: line.split()[0] for line in IMPORTS if line[0].islower()}
+    beside = offered(BESIDE)
+    own = {line: f"{ours}.{name}" if name in COMMANDS else beside[name].module for line, name in called.items()}
     assert {line for line, module in own.items() if module not in loaded[line]} == set(), outcome.stderr
     others = {f"krag_eval_cli.commands.{name.replace('-', '_')}" for name in COMMANDS} - {
         "krag_eval_cli.commands.evaluate"
