@@ -15,6 +15,7 @@ from langfuse._client.resource_manager import LangfuseResourceManager
 from llama_index.core.schema import NodeWithScore, TextNode
 
 import krag_eval
+import krag_eval_formats
 import krag_eval_langchain
 import krag_eval_langfuse
 import krag_eval_llama_index
@@ -144,7 +145,9 @@ CASES = [
     Case(
         lambda: send_traces(ASKED, krag_eval.Run.of("x", [krag_eval.RunRow(query_id="q1")]), sinks=[]),
         "with `read_traces`",
-        then=lambda text: send_traces(ASKED, getattr(krag_eval, text.split("`")[1])(traced(), evalset=ASKED), sinks=[]),
+        then=lambda text: send_traces(
+            ASKED, getattr(krag_eval_formats, text.split("`")[1])(traced(), evalset=ASKED), sinks=[]
+        ),
         holds=lambda scorer: scorer.counters.scored == 1,
     ),
     Case(lambda **more: scored({"found": ["a"]}, ["a"], **more), "`retrieved=`", value="found"),
