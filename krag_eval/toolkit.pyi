@@ -253,7 +253,6 @@ from .evaluation.sessions import bind_sessions as bind_sessions
 from .evaluation.sessions import choose_session_metrics as choose_session_metrics
 from .evaluation.sessions import has_filter as has_filter
 from .evaluation.sessions import judge_with_rules as judge_with_rules
-from .evaluation.sessions import score_sessions as score_sessions
 from .evaluation.showing import summary_section as summary_section
 from .evaluation.showing import worst_first as worst_first
 from .evaluation.thresholds import Calibration as Calibration
@@ -312,6 +311,7 @@ from .metrics.judgments import identity_keys as identity_keys
 from .metrics.judgments import merge_equal as merge_equal
 from .metrics.judgments import repeats_of as repeats_of
 from .metrics.leaks import Leaks as Leaks
+from .metrics.leaks import no_leaks as no_leaks
 from .metrics.names import DEFAULT_CUT_OFFS as DEFAULT_CUT_OFFS
 from .metrics.names import LIVE_CUT_OFFS as LIVE_CUT_OFFS
 from .metrics.names import DefaultCutOffs as DefaultCutOffs

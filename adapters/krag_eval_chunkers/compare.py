@@ -46,7 +46,6 @@ from krag_eval.toolkit import (
     Table,
     aligned,
     alternatives_in,
-    as_cause,
     check_count,
     check_names,
     check_target,
@@ -54,7 +53,6 @@ from krag_eval.toolkit import (
     count_cell,
     count_tokens_of,
     data_frame,
-    describe_error,
     errors_at,
     gold_first,
     json_text,
@@ -66,6 +64,7 @@ from krag_eval.toolkit import (
     one_of,
     read_places,
     refuse,
+    refuse_raised,
     seconds_cell,
     section_html,
     section_markdown,
@@ -469,10 +468,8 @@ def _build(build: Factory, chunks: list[Document], depth: int, name: str) -> Any
     except KragEvalError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever the user's function raises
-        raise InvalidInputError(
-            f"`retriever` raised {describe_error(error)} for the {len(chunks)} chunks of {name!r:.60}. Fix the "
-            "function, or leave out the chunker."
-        ) from as_cause(error)
+        what = f" for the {len(chunks)} chunks of {name!r:.60}"
+        refuse_raised(error, "`retriever` raised ", f"{what}. Fix the function, or leave out the chunker.")
 
 
 class _Chunked:

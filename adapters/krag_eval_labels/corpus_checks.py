@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from krag_eval import Document, normalize
 from krag_eval.toolkit import IdKey, alternatives_in, id_at, in_quotes, read_leniently, size_of
@@ -95,14 +96,8 @@ class _Check:
 
     def look(self, golds: Sequence[Mapping[str, _Gold]], tokenizer: object) -> None:
         """Find the gold texts that their ids do not locate."""
-        passages = [
-            passage
-            for by_name in golds
-            for gold in by_name.values()
-            for passage in gold.passages
-            if not self._stands_under(passage.id, passage)
-        ]
-        different = list(dict.fromkeys(passages))
+        passages = chain.from_iterable(gold.passages for by_name in golds for gold in by_name.values())
+        different = list(dict.fromkeys(one for one in passages if not self._stands_under(one.id, one)))
         links = find_links(different, self._chunks, threshold=FOUND, tokenizer=tokenizer)
         self._links = dict(zip(different, links, strict=True))
 
@@ -121,7 +116,7 @@ class _Check:
         """Yield a finding if the corpus has no such chunk, or another text under its id."""
         links = [self._links[passage] for passage in gold.passages if passage in self._links]
         found = next((link for link in links if link.method is not None), None)
-        found_in = () if found is None else self._ids(found)
+        found_in = () if found is None else self._chunks.ids_at(found.chunks)
         where = "" if found is None else f" Its text {self._where(found)}."
         if chunk_id in self._doc_of:
             if links:
@@ -146,9 +141,8 @@ class _Check:
         links = [self._links[passage] for passage in gold.passages]
         if all(link.method is None for link in links):
             best = max(links, key=lambda link: link.similarity)
-            near = (
-                f" {self._ids(best)[0]!r} is nearest, with {best.similarity:.0%} of its words." if best.chunks else ""
-            )
+            nearest = self._chunks.ids_at(best.chunks)
+            near = f" {nearest[0]!r} is nearest, with {best.similarity:.0%} of its words." if nearest else ""
             yield find("missing_text", f"The corpus does not have the text {in_quotes(text)}.{near}", *gold.entries)
 
     def documents(self, golds: Mapping[str, _Gold]) -> Iterator[Finding]:
@@ -174,10 +168,8 @@ class _Check:
         if question.gold_doc_ids and foreign:
             chunk_id, doc_id = next(iter(foreign.items()))
             more = f", and {len(foreign) - 1} more like it," if len(foreign) > 1 else ""
-            message = (
-                f"{question.id!r} has the gold chunk {chunk_id!r}{more} of {doc_id!r}, which is not a gold document."
-            )
-            yield find("contradicting_levels", message, entry, gold_id=chunk_id)
+            what = f"the gold chunk {chunk_id!r}{more} of {doc_id!r}, which is not a gold document"
+            yield find("contradicting_levels", f"{question.id!r} has {what}.", entry, gold_id=chunk_id)
 
     def _has(self, gold_id: str) -> bool:
         return gold_id in self._doc_of or gold_id in self.docs
@@ -193,14 +185,11 @@ class _Check:
         return bool(common_letters(form, other).sum() >= least_common(size_of(form), size_of(other)))
 
     def _where(self, link: Link) -> str:
-        names = " and ".join(repr(chunk_id) for chunk_id in self._ids(link))
+        names = " and ".join(repr(chunk_id) for chunk_id in self._chunks.ids_at(link.chunks))
         if len(link.chunks) > 1:
             return f"is split over {names}"
         share = f" ({link.similarity:.0%} of its words)" if link.method == "rougeL" else ""
         return f"is that of {names}" if link.method == "text" else f"is in {names}{share}"
-
-    def _ids(self, link: Link) -> tuple[str, ...]:
-        return tuple(self._chunks.documents[place].id or "" for place in link.chunks)
 
     def _hint(self, gold_id: str) -> str:
         if gold_id in self.docs:

@@ -117,6 +117,10 @@ class Chunks:
         """Return the place of the chunk with this id, -1 if there is none."""
         return -1 if chunk_id is None else self._places.get(chunk_id, -1)
 
+    def ids_at(self, places: Sequence[int]) -> tuple[str, ...]:
+        """Return the ids of the chunks at these places."""
+        return tuple(self.documents[place].id or "" for place in places)
+
     def with_form(self, form: str) -> IntArray:
         """Return the places of the chunks with this normalized text."""
         return np.array(self._with_form.get(form, []), dtype=np.int64)

@@ -202,7 +202,7 @@ class _Search:
         if passage not in self.links or (not passage.text and passage.span is None):
             return unknown
         link = self.links[passage]
-        ids, others = self._ids(link.chunks), self._ids(link.alternatives)
+        ids, others = self._chunks.ids_at(link.chunks), self._chunks.ids_at(link.alternatives)
         known = replace(unknown, method=link.method, similarity=link.similarity, alternatives=others, text=passage.text)
         status = self._status(passage, link)
         return (
@@ -243,9 +243,6 @@ class _Search:
             length, own = len(self._chunks.forms[link.chunks[0]]), len(form)
         is_larger = link.method == "containment" or (link.method != "text" and length > _LARGER * own)
         return "merged" if is_larger else "moved"
-
-    def _ids(self, places: Sequence[int]) -> tuple[str, ...]:
-        return tuple(self._chunks.documents[place].id or "" for place in places)
 
     def moved_documents(self, question: Question, passages: Sequence[Passage | None]) -> Iterator[MovedDocument]:
         """Yield the gold documents that the corpus does not have, with the documents that have their passages."""

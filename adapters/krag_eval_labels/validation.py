@@ -284,10 +284,10 @@ def _check_repeats(entry: Entry, id_key: IdKey | None) -> Iterator[Finding]:
         ids = [as_id(value) for value in given] if isinstance(given, list) else []
         repeated += [f"{value!r}" for value, count in Counter(ids).items() if count > 1]
     if repeated:
-        message = (
-            f"{', '.join(dict.fromkeys(repeated))} appears twice in the gold of {entry.question.id!r}, and counts once."
+        named = ", ".join(dict.fromkeys(repeated))
+        yield find(
+            "repeated_gold", f"{named} appears twice in the gold of {entry.question.id!r}, and counts once.", entry
         )
-        yield find("repeated_gold", message, entry)
 
 
 def _check_types(entries: Sequence[Entry]) -> Iterator[Finding]:

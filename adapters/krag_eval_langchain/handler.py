@@ -16,7 +16,9 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.runnables import ensure_config
 
+from krag_eval import Question
 from krag_eval.toolkit import as_id, refuse
+from krag_eval_langchain.agents import TracedAgent
 from krag_eval_langchain.steps import Keys, fields_of, keys_in, new_documents, returned_by
 from krag_eval_live.functions import Place
 from krag_eval_live.scorer import LiveOptions
@@ -133,6 +135,11 @@ class RetrievalScoringHandler(TracedScorer, BaseCallbackHandler):
         self._query_id_key = query_id_key
         self._runs = _OpenRuns(self._max_pending * _RUNS_PER_RETRIEVAL)
         self._paused: OrderedDict[str | None, _OpenRun] = OrderedDict()  # interrupted root runs, by LangGraph's thread
+
+    @classmethod
+    def traced_agent(cls, agent: Callable[[str, Any], Any], k: int, copy: Any, row: Any) -> Callable[[Question], Any]:
+        """Return an agent as `run_agent` calls it, whose searches a handler of this class records."""
+        return TracedAgent(agent, cls, k, copy, row)
 
     @property
     def scored(self) -> int:

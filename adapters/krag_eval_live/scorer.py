@@ -523,9 +523,8 @@ class LiveScorer(OfOneProcess):
         with self._settled():
             return {} if self._watching is None else self._watching.status()
 
-    @contextmanager
-    def _settled(self, *, needs_sessions: bool = False) -> Iterator[None]:
-        """Wait until all retrievals are scored, and let none be scored while results are made of them."""
+    def _settled(self, *, needs_sessions: bool = False) -> threading.Lock:
+        """Wait until all retrievals are scored, and return the lock under which results are made of them."""
         if needs_sessions and not self._judge.sessions.keeps:
             raise InvalidInputError("The documents of the sessions are not kept. Pass keep_documents=True.")
         left = self._queue.left_after(RESULT_TIMEOUT)
@@ -534,8 +533,7 @@ class LiveScorer(OfOneProcess):
                 f"{left:,} retrievals are left out: after {RESULT_TIMEOUT:g} s they still wait to be scored, because a "
                 "sink or `on_alert` does not return. Give it a time limit of its own."
             )
-        with self._scoring:
-            yield
+        return self._scoring
 
     def _close(self, run_id: object) -> Retrieval | None:
         with self._lock:

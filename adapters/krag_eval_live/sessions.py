@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -24,11 +25,12 @@ from krag_eval.toolkit import (
     check_stages,
     choose_metrics,
     choose_session_metrics,
+    columns_of,
     describe_error,
     judge_batch,
     judge_with_rules,
     measure,
-    score_sessions,
+    no_leaks,
 )
 from krag_eval_live.gold import Gold, GoldLookup
 from krag_eval_live.retrievals import Retrieval, TakenDocument, read_taken
@@ -183,8 +185,7 @@ class SessionJudge:
         values: dict[str, float | None] = {}
         if gold is not None and with_values:
             sessions, leaks, cut_offs, table = self._judge([gold], [row])
-            columns = score_sessions(sessions, table, cut_offs, leaks)
-            values = {key: None if column[0] != column[0] else float(column[0]) for key, column in columns.items()}
+            values = _values(sessions, leaks, cut_offs, table)
         main = choose_main(values, self._metrics, self._k)
         return ScoredSession(session.session_id, query_id, row, values, session.n_late, session.ended_at, main)
 
@@ -289,6 +290,18 @@ class SessionJudge:
         taken[name] = None
         own, seconds = self._copy(search.documents or ()), round(search.seconds, 6)
         return [*stages, Stage(name=name, retrieved=own, inputs=tuple(inputs), latency_s=seconds)], name
+
+
+def _values(
+    sessions: SessionJudgments, leaks: Leaks | None, cut_offs: Sequence[GivenCutOff], metrics: MetricsByName
+) -> dict[str, float | None]:
+    """Return the values of the only session by key; None where one is undefined."""
+    forbidden = {"leaks": leaks or no_leaks(len(sessions))}
+    numbers = {
+        key: float(metric.function(sessions.judgments, k, **(forbidden if metric.reads_leaks else {}))[0])
+        for key, (metric, k) in columns_of(metrics, cut_offs).items()
+    }
+    return {key: None if math.isnan(number) else number for key, number in numbers.items()}
 
 
 def _at(metrics: MetricsByName, cut_offs: Sequence[GivenCutOff]) -> MetricsByName:

@@ -92,22 +92,17 @@ class GroupedResults(Printed, Mapping[Any, EvaluationResult]):
         for key in shown[0] if shown else ():
             if key not in (*self.by, "n_queries") and not key.startswith("micro_") and not key.endswith(_ENDS):
                 names[key.partition("@")[0]] = key
-        cells = [
-            [
-                *(one_line(str(record[name])) for name in self.by),
-                f"{record['n_queries']:,}",
-                *(format_value(record[key]) for key in names.values()),
-            ]
-            for record in shown
-        ]
+        cells = []
+        for record in shown:
+            labels, values = (one_line(str(record[name])) for name in self.by), map(record.get, names.values())
+            cells.append([*labels, f"{record['n_queries']:,}", *map(format_value, values)])
         return [*self.by, "queries", *names.values()], cells
 
     def __str__(self) -> str:
         headings, cells = self.rows(_SHOWN)
         widths = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
-        table = ("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells)
-        lines = [f"{number_of(len(self), 'group')} by {', '.join(self.by)}"]
-        lines += ["  ".join(cell.rjust(width) for cell, width in zip(headings, widths, strict=True)), *table]
+        rows = [map(str.rjust, row, widths) for row in (headings, *cells)]
+        lines = [f"{number_of(len(self), 'group')} by {', '.join(self.by)}", *map("  ".join, rows)]
         lines += [f"... and {len(self) - _SHOWN:,} more: .to_pandas() has all"] * (len(self) > _SHOWN)
         return "\n".join(lines)
 

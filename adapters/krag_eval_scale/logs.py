@@ -145,7 +145,7 @@ def score_logs(
                 raise repeated(list(found)[:3], f"{len(found)} query ids")
             # What no method read was not read from the files either.
             scorer.look_again(state, lambda: first_rows(tasks[0]))
-            result = scorer.finalize_found(state, intervals=intervals)
+            result = scorer.finalize(state, intervals=intervals)
             output.finish()
         report(n_done, is_over=True)
     shutil.rmtree(folder)

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Self
@@ -111,6 +112,7 @@ def check_bad_rows(lines: Iterable[str], at_most: int, more: str = "") -> None:
             raise InvalidInputError(f"{describe_bad_row(last)} {skipped}{more}")
 
 
+@dataclass(eq=False)
 class Output:
     """The rows of all parts, written in the order of the parts while later ones are still being scored.
 
@@ -130,22 +132,18 @@ class Output:
         InvalidInputError: A part is damaged, the file cannot be written, or more rows could not be scored.
     """
 
-    def __init__(
-        self,
-        parts: Sequence[tuple[Path, Sequence[int]]],
-        target: Path,
-        schema: pa.Schema,
-        signature: str,
-        rejected: Path,
-        max_bad_rows: int,
-    ) -> None:
-        self._parts, self._target, self._rejected, self._max_bad_rows = parts, target, rejected, max_bad_rows
+    parts: Sequence[tuple[Path, Sequence[int]]]
+    target: Path
+    schema: pa.Schema
+    signature: str
+    rejected: Path
+    max_bad_rows: int
+
+    def __post_init__(self) -> None:
         self._next, self._done, self.n_bad_rows = 0, set[int](), 0
-        schema = schema.with_metadata({_SIGNATURE: signature.encode()})
+        schema, folder = self.schema.with_metadata({_SIGNATURE: self.signature.encode()}), self.parts[0][0].parent
         with self._errors():
-            self._file = CompleteFile(
-                target, schema, _ROWS_AT_ONCE, parts[0][0].parent, **parquet_options(schema, "zstd")
-            )
+            self._file = CompleteFile(self.target, schema, _ROWS_AT_ONCE, folder, **parquet_options(schema, "zstd"))
 
     def __enter__(self) -> Self:
         return self
@@ -158,9 +156,9 @@ class Output:
         self._done.add(number)
         with self._errors():
             while self._next in self._done:
-                for batch in _rows_of(*self._parts[self._next]):
+                for batch in _rows_of(*self.parts[self._next]):
                     self._file.write(batch)
-                self._check_bad_rows(self._parts[self._next][0])
+                self._check_bad_rows(self.parts[self._next][0])
                 self._done.remove(self._next)
                 self._next += 1
 
@@ -173,16 +171,16 @@ class Output:
             for _, bad in zip(range(_TOLD), self._bad_rows(), strict=False):
                 warn(f"{describe_bad_row(bad)} The row is skipped.")
             skipped = number_of(self.n_bad_rows, "bad row")
-            warn(f"{self._target}: {skipped} skipped, and saved in {self._rejected}. Correct them in the logs.")
+            warn(f"{self.target}: {skipped} skipped, and saved in {self.rejected}. Correct them in the logs.")
 
     def _bad_rows(self) -> Iterator[str]:
         """Return the rows that could not be scored, in the order of the input, of the parts in the output."""
-        return chain.from_iterable(bad_rows_in(part) for part, _ in self._parts[: self._next])
+        return chain.from_iterable(bad_rows_in(part) for part, _ in self.parts[: self._next])
 
     def _save_bad_rows(self) -> None:
-        refuse_link(self._rejected)
-        with no_looser_than(self._parts[0][0], new=0o600):
-            write_atomically(self._rejected, self._bad_rows())
+        refuse_link(self.rejected)
+        with no_looser_than(self.parts[0][0], new=0o600):
+            write_atomically(self.rejected, self._bad_rows())
 
     def _check_bad_rows(self, part: Path) -> None:
         """Count the rows of a part that could not be scored.
@@ -191,10 +189,10 @@ class Output:
             InvalidInputError: There are too many; all so far are saved.
         """
         self.n_bad_rows += sum(1 for _ in bad_rows_in(part))
-        if self.n_bad_rows > self._max_bad_rows:
+        if self.n_bad_rows > self.max_bad_rows:
             self._next += 1
             self._save_bad_rows()
-            check_bad_rows(self._bad_rows(), self._max_bad_rows, f" All so far are saved in {self._rejected}.")
+            check_bad_rows(self._bad_rows(), self.max_bad_rows, f" All so far are saved in {self.rejected}.")
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -202,8 +200,8 @@ class Output:
             yield
         except (pa.ArrowException, OSError) as error:
             raise InvalidInputError(
-                f"{self._target}: cannot be written from its parts ({' '.join(str(error).split())[:200]}). All parts "
-                f"are in {self._target}.parts: free some space, or remove a damaged part, and run the same again to "
+                f"{self.target}: cannot be written from its parts ({' '.join(str(error).split())[:200]}). All parts "
+                f"are in {self.target}.parts: free some space, or remove a damaged part, and run the same again to "
                 "resume."
             ) from error
 

@@ -497,14 +497,6 @@ class ColumnarScorer:
         """
         if max_bad_rows is not None:
             state.check_bad_rows(max_bad_rows)
-        result = self.finalize_found(state, intervals=intervals)
-        if max_bad_rows is not None and state.n_bad_rows:
-            skipped = "1 bad row was" if state.n_bad_rows == 1 else f"{state.n_bad_rows:,} bad rows were"
-            warn(f"{skipped} skipped: {_SHOWS}why. {state.reasons[0]}")
-        return result
-
-    def finalize_found(self, state: PartialState, *, intervals: bool | float) -> EvaluationResult:
-        """Do what `finalize` does, whose bad rows were looked at before."""
         merged = self.merge([state])
         if not merged.n_queries:
             if merged.n_bad_rows:
@@ -521,6 +513,9 @@ class ColumnarScorer:
             n_bad_rows=merged.n_bad_rows,
             groups=groups,
         )
+        if max_bad_rows is not None and state.n_bad_rows:
+            skipped = "1 bad row was" if state.n_bad_rows == 1 else f"{state.n_bad_rows:,} bad rows were"
+            warn(f"{skipped} skipped: {_SHOWS}why. {state.reasons[0]}")
         return result if intervals is False else with_intervals(result, intervals)
 
     def look_again(self, state: PartialState, first_rows: Callable[[], pa.RecordBatch]) -> None:

@@ -180,9 +180,7 @@ class KragEvalWarning(UserWarning):
 
 
 @contextlib.contextmanager
-def needing(
-    needed_by: Part, package: str, extra: str | None, *, module: str | tuple[str, ...] | None = None
-) -> Iterator[None]:
+def needing(needed_by: Part, package: str, extra: str | None, *, module: str | tuple[str, ...] = "") -> Iterator[None]:
     """Turn the failed import of an optional package into an error that says how to install it.
 
     Args:
@@ -197,7 +195,7 @@ def needing(
     try:
         yield
     except ImportError as error:
-        if error.name not in (module if isinstance(module, tuple) else (module or package,)):
+        if error.name not in ((module or package,) if isinstance(module, str) else module):
             raise
         raise MissingDependencyError(needed_by, package, extra) from error
 
@@ -240,16 +238,21 @@ def refuse(argument: str, must: str, got: object, *cure: Part, at: str | None = 
     raise (error if at is None else error.at(at)) from None
 
 
-def refuse_raised(error: BaseException, before: str, after: str, *, at: str | None = None) -> NoReturn:
+def refuse_raised(
+    error: BaseException, before: str, after: str, *, at: str | None = None, holder: object = None
+) -> NoReturn:
     """Refuse what a foreign program raised over: it is described between two texts, without credentials.
+
+    `at` is a place, and `holder` an object that may hold credentials itself, such as a model.
 
     Raises:
         InvalidInputError: Always. What it raised is the cause, unless the traceback would show a credential.
     """
-    from krag_eval._utils.redaction import as_cause, describe_error  # only an error needs it
+    from krag_eval._utils.redaction import Redactor, as_cause, describe_error, redact  # only an error needs it
 
-    refused = InvalidInputError(f"{before}{describe_error(error)}{after}")
-    raise (refused if at is None else refused.at(at)) from as_cause(error)
+    clean = redact if holder is None else Redactor(holder)
+    refused = InvalidInputError(f"{before}{describe_error(error, clean)}{after}")
+    raise (refused if at is None else refused.at(at)) from as_cause(error, clean)
 
 
 _OURS = ("krag_eval.", "krag_eval_")

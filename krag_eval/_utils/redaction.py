@@ -136,20 +136,17 @@ def describe_error(error: BaseException, redact: Callable[[str], str] = redact, 
     >>> describe_error(ConnectionError("refused, Authorization: Bearer abc123"))
     'ConnectionError: refused, Authorization: [key]'
     """
-    message = message_of(error, redact, longest)
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__
-
-
-def message_of(error: BaseException, redact: Callable[[str], str], longest: int) -> str:
-    """Return the message of an error alone, as `describe_error` shows it; empty if it has none that can be read."""
+    name = type(error).__name__
     try:
         message, most = str(error), _READ_TIMES * longest
         told = redact(" ".join(redact(message[:most]).split()))  # wrapped keys need the lines, and others lie on two
     except Exception:  # noqa: BLE001 - a foreign error that cannot be printed still has a name
-        return ""
+        return name
     if len(told) > longest:
-        return told[: longest - 1] + "…"
-    return told if len(message) <= most else told.rpartition(" ")[0] + " …"  # its last word may be half a credential
+        told = told[: longest - 1] + "…"
+    elif len(message) > most:
+        told = told.rpartition(" ")[0] + " …"  # its last word may be half a credential
+    return f"{name}: {told}" if told else name
 
 
 def as_cause(error: BaseException, redact: Callable[[str], str] = redact) -> BaseException | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray, np
-from krag_eval._utils.errors import Argument, InvalidInputError, describe_type, refuse
+from krag_eval._utils.errors import Argument, InvalidInputError, describe_type, refuse, refuse_raised
 from krag_eval._utils.formatting import qualified_name
 from krag_eval.documents.columns import MISSING
 
@@ -157,11 +157,8 @@ def _ask(ask: Callable[[list[str]], object], texts: list[str], name: str, where:
         if isinstance(returned, Iterator):
             returned = list(returned)
     except Exception as error:  # noqa: BLE001 - a model may raise anything
-        message, cause = _without_credentials(error, ask)
-        raise InvalidInputError(
-            f"The embedding model {name} raised {type(error).__name__} for {where}: {message}. "
-            "It must return one vector per text. Call it with these texts to see more."
-        ) from cause
+        cure = ". It must return one vector per text. Call it with these texts to see more."
+        refuse_raised(error, f"The embedding model {name}, for {where}, raised ", cure, holder=ask)
     if inspect.iscoroutine(returned):
         returned.close()
         raise InvalidInputError(
@@ -171,11 +168,11 @@ def _ask(ask: Callable[[list[str]], object], texts: list[str], name: str, where:
     try:
         rows = np.asarray(returned)
     except Exception as error:  # noqa: BLE001 - ragged lists, tensors on another device
-        message, cause = _without_credentials(error, ask)
-        raise InvalidInputError(
-            f"What the embedding model {name} returned for {where} cannot be read as an array: {message}. "
-            "It must return one list of numbers per text, all equally long. Check what it returns for these texts."
-        ) from cause
+        what = f"What the embedding model {name} returned for {where} cannot be read as an array ("
+        cure = (
+            "). It must return one list of numbers per text, all equally long. Check what it returns for these texts."
+        )
+        refuse_raised(error, what, cure, holder=ask)
     if rows.dtype.kind not in "fiu" or rows.ndim != 2 or not rows.shape[1]:
         raise InvalidInputError(
             f"The embedding model {name} returned {describe_type(returned)} of shape {rows.shape} and type "
@@ -196,14 +193,6 @@ def _ask(ask: Callable[[list[str]], object], texts: list[str], name: str, where:
             f"them: {odd!r:.60}. All numbers of a vector must be finite. Leave such texts out, or use another model."
         )
     return rows
-
-
-def _without_credentials(error: Exception, model: object) -> tuple[str, BaseException | None]:
-    """Return the message of a model's error, and what to raise from: None if that would show a credential."""
-    from krag_eval._utils.redaction import Redactor, as_cause, message_of  # only an error needs it
-
-    redact = Redactor(model)
-    return message_of(error, redact, longest=300), as_cause(error, redact)
 
 
 def _normalized(rows: FloatArray) -> FloatArray:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, overload
 
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.formatting import number_of
-from krag_eval._utils.objects import ComparedByFields, ShortRepr, cached_property
+from krag_eval._utils.objects import ComparedByFields, Printed, ShortRepr, cached_property
+from krag_eval._utils.serialization import data_frame
 from krag_eval.documents.columns import runs
 from krag_eval.matching import Batch, Matches
 from krag_eval.matching.id_batch import with_documents
@@ -21,6 +22,9 @@ from krag_eval.metrics.cut_offs import check_ranks
 from krag_eval.metrics.judgments import Judgments, repeats_of
 from krag_eval.metrics.leaks import Leaks
 from krag_eval.metrics.sessions import SessionJudgments
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class GoldTable(NamedTuple):
@@ -156,6 +160,37 @@ class Detail(ShortRepr, ComparedByFields):
         matched.similarity[found], matched.method[found] = matches.similarity[at], matches.method[at]
         matched.gold[found] = matches.actual[at]
         return matched
+
+
+class _Row(Protocol):
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+Row = TypeVar("Row", bound=_Row)
+
+
+class Rows(Printed, ComparedByFields, Sequence[Row]):
+    """A sequence of rows that can be printed, and become dicts and a table; a subclass says what the rows are."""
+
+    rows: tuple[Row, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Row, ...]: ...
+    def __getitem__(self, index: int | slice) -> Row | tuple[Row, ...]:
+        return self.rows[index]
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return one dict per row, ready for JSON or a table."""
+        return [row.to_dict() for row in self.rows]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the rows as a table. Needs pandas."""
+        return data_frame(self.to_dicts(), "to_pandas()")
 
 
 class Scored(Protocol):

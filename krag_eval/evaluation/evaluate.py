@@ -16,11 +16,13 @@ from krag_eval.evaluation.pipeline import (
     choose_metrics,
     match_and_judge,
     measure,
+    rules_if_any,
 )
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.ties import TIES
 from krag_eval.matching.settings import IdSettings, ScoringSettings, make_settings
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS
+from krag_eval.statistics.checks import check_intervals
 
 if TYPE_CHECKING:
     from krag_eval.evaluation.intervals import Clusters
@@ -108,16 +110,9 @@ def evaluate(
         corpus = corpus_of(settings)
     checked = make_settings(**settings)
     check_callbacks(callbacks)
-    if intervals is not False:
-        from krag_eval.statistics.checks import check_intervals  # before the work
-
-        check_intervals(intervals)
-    rules = None
-    if must_not is not None or allowed is not None:
-        from krag_eval.evaluation.rules import rules_of_lists  # most calls forbid nothing
-
-        rules = rules_of_lists(must_not, allowed, actual, checked, corpus=corpus, query_ids=query_ids)
-    cut_offs, table = choose_metrics(metrics, checked, k, with_leaks=rules is not None)
+    check_intervals(intervals)  # before the work
+    rules = rules_if_any(must_not, allowed, actual, checked, corpus=corpus, query_ids=query_ids)
+    cut_offs, table = choose_metrics(metrics, checked, k, with_leaks=metrics is None and rules is not None)
     judged = match_and_judge(actual, predicted, checked, n_jobs=n_jobs, query_ids=query_ids, rules=rules)
     return measure(
         judged,
@@ -173,12 +168,8 @@ def evaluate_ids(
     actual, predicted, query_ids = _aligned(actual, predicted, query_ids, None)
     checked = make_settings(match_method="id", **settings)
     check_callbacks(callbacks)
-    rules = None
-    if must_not is not None:
-        from krag_eval.evaluation.rules import rules_of_lists  # most calls forbid nothing
-
-        rules = rules_of_lists(must_not, None, actual, checked, query_ids=query_ids, is_bare=True)
-    cut_offs, table = choose_metrics(metrics, checked, k, with_leaks=rules is not None)
+    rules = rules_if_any(must_not, None, actual, checked, query_ids=query_ids, is_bare=True)
+    cut_offs, table = choose_metrics(metrics, checked, k, with_leaks=metrics is None and rules is not None)
     return measure(
         match_and_judge(actual, predicted, checked, bare_ids=True, query_ids=query_ids, rules=rules),
         cut_offs,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
 
 from krag_eval._utils.checks import check_number, one_of
 from krag_eval._utils.errors import InvalidInputError, refuse
@@ -18,6 +18,7 @@ from krag_eval.evaluation.pipeline import (
     judge_batch,
     match_and_judge,
     measure,
+    rules_if_any,
 )
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.matching.fronts import LISTS, Front
@@ -44,22 +45,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class EvaluatorSettings(FurtherSettings, total=False):
+class _CallSettings(TypedDict, total=False):
+    callbacks: Sequence[EvaluationCallback]
+    raise_errors: bool
+    must_not: object
+    allowed: object
+
+
+class EvaluatorSettings(FurtherSettings, _CallSettings, total=False):
     """What every evaluator takes by its name."""
 
-    callbacks: Sequence[EvaluationCallback]
-    raise_errors: bool
-    must_not: object
-    allowed: object
 
-
-class CommonEvaluatorSettings(CommonSettings, total=False):
+class CommonEvaluatorSettings(CommonSettings, _CallSettings, total=False):
     """The same without the settings of embeddings."""
-
-    callbacks: Sequence[EvaluationCallback]
-    raise_errors: bool
-    must_not: object
-    allowed: object
 
 
 Values = dict[str, float | None]
@@ -197,11 +195,7 @@ class OfflineRetrievalEvaluators:
 
     def _match(self) -> Judged:
         gold, retrieved = self._docs
-        rules = None
-        if self._rules != (None, None):
-            from krag_eval.evaluation.rules import rules_of_lists  # most calls forbid nothing
-
-            rules = rules_of_lists(*self._rules, gold, self._settings)
+        rules = rules_if_any(*self._rules, gold, self._settings)
         return match_and_judge(gold, retrieved, self._settings, front=self._front, rules=rules)
 
     @property

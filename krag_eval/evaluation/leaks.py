@@ -5,28 +5,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any
 
 import numpy as np
 
 from krag_eval._utils.errors import Argument, InvalidInputError
 from krag_eval._utils.formatting import number_of, one_line
-from krag_eval._utils.objects import ComparedByFields, Printed, ShortRepr
-from krag_eval._utils.serialization import data_frame, plain_fields
+from krag_eval._utils.objects import ShortRepr
+from krag_eval._utils.serialization import plain_fields
 from krag_eval.datasets import EvalSet, as_evalset
 from krag_eval.documents.document import Document, as_document, may_be_need
 from krag_eval.documents.needs import as_need
 from krag_eval.documents.text import normalize
-from krag_eval.evaluation.detail import Detail, Scored, cut_off_of, detail_of
+from krag_eval.evaluation.detail import Detail, Rows, Scored, cut_off_of, detail_of
 from krag_eval.evaluation.explanation import show_document
 from krag_eval.matching.forbidden import FILTER, LISTED, MISSING, OLDER, Reason, named
 from krag_eval.matching.id_batch import IdBatch
 from krag_eval.matching.near_duplicates import near_pairs
 from krag_eval.metrics.judgments import within
 from krag_eval.metrics.leaks import Leaks
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _MOST_SHOWN = 10
 BESIDE, INSTEAD, NEAR, COPY = "older_version_beside", "older_version_instead", "near_duplicate", "copy"
@@ -78,7 +75,7 @@ class Leak(ShortRepr):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class LeakReview(Printed, ComparedByFields, Sequence[Leak]):
+class LeakReview(Rows[Leak]):
     """What was retrieved and must not be: what `result.leaks()` returns; print it, or go through it.
 
     Attributes:
@@ -104,24 +101,6 @@ class LeakReview(Printed, ComparedByFields, Sequence[Leak]):
         """How many leaks each cause has, in the order of `LEAK_CAUSES`; causes without any are left out."""
         counts = Counter(leak.cause for leak in (*self.rows, *self.copies))
         return {cause: counts[cause] for cause in LEAK_CAUSES if counts[cause]}
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @overload
-    def __getitem__(self, index: int) -> Leak: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Leak, ...]: ...
-    def __getitem__(self, index: int | slice) -> Leak | tuple[Leak, ...]:
-        return self.rows[index]
-
-    def to_dicts(self) -> list[dict[str, Any]]:
-        """Return one dict per leak, ready for JSON or a table."""
-        return [row.to_dict() for row in self.rows]
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return one row per leak. Needs pandas."""
-        return data_frame(self.to_dicts(), "to_pandas()")
 
     def matrix(self, rows: str, columns: str, evalset: object = None) -> dict[str, dict[str, int]]:
         """Return who saw what: for each value of a field of the questions the leaks by a field of the documents.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -12,21 +12,18 @@ from krag_eval._utils.arrays import FloatArray, IntArray
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import UnknownMetricError
 from krag_eval._utils.formatting import format_value, number_of, one_line
-from krag_eval._utils.objects import ComparedByFields, Printed, ShortRepr
-from krag_eval._utils.serialization import data_frame, plain_fields
+from krag_eval._utils.objects import ShortRepr
+from krag_eval._utils.serialization import plain_fields
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import IdKey
 from krag_eval.evaluation.causes import FOUND, decide
-from krag_eval.evaluation.detail import Detail, Scored, cut_off_of, describe_misses, detail_of
+from krag_eval.evaluation.detail import Detail, Rows, Scored, cut_off_of, describe_misses, detail_of
 from krag_eval.evaluation.diagnosis import Miss, misses_of
 from krag_eval.evaluation.explanation import show_document
 from krag_eval.metrics.aggregation import key_of
 from krag_eval.metrics.names import as_key, is_lower_better
 from krag_eval.metrics.ranking import recall
 from krag_eval.metrics.sessions import session_recall
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MOST_SHOWN = 10
 _MOST_DOCUMENTS = 3
@@ -117,7 +114,7 @@ def _listed(title: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class QueryReview(Printed, ComparedByFields, Sequence[ReviewedQuery]):
+class QueryReview(Rows[ReviewedQuery]):
     """Some queries of a result: what `result.misses()` and `result.worst()` return; print it, or go through it.
 
     Attributes:
@@ -133,24 +130,6 @@ class QueryReview(Printed, ComparedByFields, Sequence[ReviewedQuery]):
     key: str
     n_queries: int
     n_undefined: int
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @overload
-    def __getitem__(self, index: int) -> ReviewedQuery: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[ReviewedQuery, ...]: ...
-    def __getitem__(self, index: int | slice) -> ReviewedQuery | tuple[ReviewedQuery, ...]:
-        return self.rows[index]
-
-    def to_dicts(self) -> list[dict[str, Any]]:
-        """Return one dict per query, ready for JSON or a table."""
-        return [row.to_dict() for row in self.rows]
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return one row per query. Needs pandas."""
-        return data_frame(self.to_dicts(), "to_pandas()")
 
     def describe(self, most: int | None = MOST_SHOWN, rest: str = "`to_dicts()` and `to_pandas()` return all") -> str:
         """Return the queries as text.

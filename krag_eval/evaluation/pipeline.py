@@ -165,6 +165,15 @@ def read_batch(
     return Batch(gold, retrieved, settings)
 
 
+def rules_if_any(must_not: object, allowed: object, actual: object, settings: Settings, **more: Any) -> Rules | None:
+    """Return what `rules_of_lists` makes of these arguments; None if nothing is forbidden."""
+    if must_not is None and allowed is None:
+        return None
+    from krag_eval.evaluation.rules import rules_of_lists  # most calls forbid nothing
+
+    return rules_of_lists(must_not, allowed, actual, settings, **more)
+
+
 def _check_lengths(gold: Side, retrieved: Side) -> None:
     if len(gold) != len(retrieved):
         raise InvalidInputError(
@@ -190,7 +199,7 @@ def choose_metrics(
         settings: The scoring settings.
         k: The cut-offs of the metrics that name none.
         of_run: Whether a run is scored, whose rows may be sessions.
-        with_leaks: Whether something is forbidden: without names, those of `LEAK_METRICS` are returned, too.
+        with_leaks: Return those of `LEAK_METRICS`, too: something is forbidden, and no metrics are named.
 
     Raises:
         UnknownMetricError: A name is unknown.
@@ -210,7 +219,7 @@ def choose_metrics(
         if cut_offs != asked.cut_offs:
             found = {name: replace(metric, cut_offs=cut_offs) for name, metric in found.items()}
         chosen |= found
-    if metrics is None and with_leaks:
+    if with_leaks:
         chosen |= {name: ALL_METRICS[name] for name in LEAK_METRICS}
     of_sessions = [name for name, metric in chosen.items() if metric.reads_sessions]
     if of_sessions and not of_run:

@@ -16,6 +16,7 @@ from krag_eval.evaluation.pipeline import (
     choose_metrics,
     columns_of,
     judge_batch,
+    rules_if_any,
     signature_of,
     values_of,
     with_needs,
@@ -129,12 +130,8 @@ class RowScorer:
         if only_ids and not bare:
             gold = self._as_documents(list(gold.items()) if has_grades else gold)
             retrieved = self._as_documents(retrieved)
-        rules = None
-        if must_not is not None or allowed is not None:
-            from krag_eval.evaluation.rules import rules_of_lists  # most rows forbid nothing
-
-            listed, conditions = (None if one is None else [one] for one in (must_not, allowed))
-            rules = rules_of_lists(listed, conditions, [gold], self._settings, is_bare=bare)
+        listed, conditions = (None if one is None else [one] for one in (must_not, allowed))
+        rules = rules_if_any(listed, conditions, [gold], self._settings, is_bare=bare)
         with self._lock:
             own = None if query_id is None or not self._settings.exclude_self else [query_id]
             judged = judge_batch(

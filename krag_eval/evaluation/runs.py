@@ -40,10 +40,11 @@ from krag_eval.evaluation.sessions import (
 from krag_eval.evaluation.ties import TIES
 from krag_eval.matching.fronts import DOCUMENT_IDS, NO_LISTS, NOTHING_RETRIEVED_YET
 from krag_eval.matching.settings import ScoringSettings, check_key, make_settings
-from krag_eval.metrics import ALL_METRICS, LEAK_METRICS, Metric
+from krag_eval.metrics import Metric
 from krag_eval.metrics.judgments import CutOff, Judgments
 from krag_eval.metrics.names import DEFAULT_CUT_OFFS, read_metrics
 from krag_eval.metrics.ranking import hit_rate, recall
+from krag_eval.statistics.checks import check_intervals
 
 if TYPE_CHECKING:
     from krag_eval.evaluation.intervals import Clusters
@@ -121,10 +122,7 @@ def evaluate_run(
     corpus = corpus_of(settings) if any(question.allowed for question in questions) else None
     checked = make_settings(**settings_at(level, doc_key, settings))
     check_callbacks(callbacks)
-    if intervals is not False:
-        from krag_eval.statistics.checks import check_intervals  # before the work
-
-        check_intervals(intervals)
+    check_intervals(intervals)  # before the work
     key = checked.id_key if checked.uses_ids else None
     unknown = {query: now for query, row in run.rows.items() if (now := known(row, key)) is not row}
     run = replace(run, rows={**run.rows, **unknown}) if unknown else run
@@ -136,8 +134,9 @@ def evaluate_run(
     gold = questions.gold(level, doc_key)
     parts = [f"level:{level}"] if level == "document" else []
     rules = rules_of_set(questions, checked, corpus)
-    cut_offs, chosen = choose_metrics(asked.without(DOC_HIT), checked, k, of_run=True)
-    table = dict(chosen) | (leak_metrics() if metrics is None and rules is not None else {})
+    with_leaks = metrics is None and rules is not None
+    cut_offs, chosen = choose_metrics(asked.without(DOC_HIT), checked, k, of_run=True, with_leaks=with_leaks)
+    table = dict(chosen)
     if run.has_sessions:
         if metrics is not None or proxy:
             refuse_metrics_of_rankings(table, run.name, *[DOC_HIT] * (proxy or bool(wants_doc_hit)))
@@ -198,8 +197,9 @@ def evaluate_run(
         sessions, leaks = judge_with_rules(gold, [run.rows.get(query) for query in questions.ids], checked, rules)
         judged = replace(judged, leaks=leaks)
         if run.has_sessions and metrics is None:
-            cut_offs, chosen = choose_metrics(choose_session_metrics(sessions), checked, k, of_run=True)
-            table = dict(chosen) | (leak_metrics() if rules is not None else {})
+            named = choose_session_metrics(sessions)
+            cut_offs, chosen = choose_metrics(named, checked, k, of_run=True, with_leaks=with_leaks)
+            table = dict(chosen)
         table = bind_sessions(table, sessions)
     return measure(
         judged,
@@ -287,11 +287,6 @@ def _judge_documents(questions: EvalSet, rankings: Sequence[Any], doc_key: IdKey
     if not any(gold) or all(id_at(document.metadata, doc_key) is None for document in _found(rankings)):
         return None
     return judge_batch(gold, rankings, make_settings(match_method="id", id_key=doc_key)).judgments
-
-
-def leak_metrics() -> dict[str, Metric]:
-    """Return the metrics that are added where something is forbidden."""
-    return {name: ALL_METRICS[name] for name in LEAK_METRICS}
 
 
 def _doc_hit(by_document: Judgments) -> Metric:

@@ -13,14 +13,14 @@ from krag_eval._utils.errors import Argument, InvalidInputError
 from krag_eval.datasets.run import FLATTEN, Run, RunRow
 from krag_eval.datasets.sessions import Search, Stage
 from krag_eval.documents.document import Document
-from krag_eval.evaluation.pipeline import MetricsByName, columns_of, judge_batch
+from krag_eval.evaluation.pipeline import judge_batch
 from krag_eval.evaluation.rules import leaks_of
 from krag_eval.matching.forbidden import Rules
 from krag_eval.matching.settings import Settings
 from krag_eval.metrics import Metric
 from krag_eval.metrics.cut_offs import GivenCutOff
 from krag_eval.metrics.judgments import Judgments
-from krag_eval.metrics.leaks import Leaks, no_leaks
+from krag_eval.metrics.leaks import Leaks
 from krag_eval.metrics.sessions import SessionJudgments
 
 SESSION_METRICS = (
@@ -230,14 +230,3 @@ def _is_missing(name: str, sessions: SessionJudgments) -> bool:
     if field == "cited":
         return sessions.cited is None
     return bool(np.isnan(getattr(sessions, field)).all())
-
-
-def score_sessions(
-    sessions: SessionJudgments, metrics: MetricsByName, cut_offs: Sequence[GivenCutOff], leaks: Leaks | None
-) -> dict[str, FloatArray]:
-    """Return the values of all sessions by key, for metrics that `bind_sessions` returned."""
-    columns, forbidden = columns_of(metrics, cut_offs), {"leaks": leaks or no_leaks(len(sessions))}
-    return {
-        key: metric.function(sessions.judgments, k, **(forbidden if metric.reads_leaks else {}))
-        for key, (metric, k) in columns.items()
-    }

@@ -21,6 +21,7 @@ from krag_eval.evaluation.pipeline import (
     choose_metrics,
     columns_of,
     judge_batch,
+    rules_if_any,
     score,
     signature_of,
     with_needs,
@@ -179,11 +180,7 @@ class Scorer:
             InvalidInputError: A document cannot be read; queries in the message are counted from the first of all.
         """
         first = self.n_queries
-        rules = None
-        if must_not is not None or allowed is not None:
-            from krag_eval.evaluation.rules import rules_of_lists  # most queries forbid nothing
-
-            rules = rules_of_lists(must_not, allowed, actual, self._settings, is_bare=self._bare_ids)
+        rules = rules_if_any(must_not, allowed, actual, self._settings, is_bare=self._bare_ids)
         judged = judge_batch(
             actual,
             predicted,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, Unpack
+from typing import Any, Unpack
 
 from krag_eval._utils.errors import InvalidInputError, refuse
 from krag_eval._utils.redaction import Redactor, describe_error
@@ -20,15 +19,11 @@ from krag_eval.datasets.argument_order import gold_first
 from krag_eval.datasets.sessions import read_documents
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import looks_like_id
-from krag_eval.evaluation.pipeline import EvaluationCallback
 from krag_eval.retrievers.calling import Caller, caller_of, is_async, names_of
 from krag_eval.retrievers.responses import NOT_ENDED, Copier, take, take_later
 from krag_eval.retrievers.runner import Plan, RunOptions, plan_run
 
 Agent = Callable[[str, Any], Any]
-
-# The key in the metadata of a traced call that says which attempt it is.
-_ATTEMPT = "krag_attempt"
 
 
 @gold_first(old="agent, evalset")
@@ -94,7 +89,10 @@ def _plan(evalset: object, agent: Agent, search: object, handler: Any, options: 
     # What is wrong with these two is said by `plan_run`.
     k, copy = options.get("k", 1), Copier(options.get("metadata", "all"), options.get("id_key"))
     if handler is not None:
-        function: Callable[[Question], Any] = _TracedAgent(agent, handler, k, copy)
+        if not hasattr(handler, "traced_agent"):
+            must = "the class of a handler that records what a traced agent searches"
+            refuse("handler", must, handler, "One is `krag_eval_langchain.RetrievalScoringHandler`.")
+        function: Callable[[Question], Any] = handler.traced_agent(agent, k, copy, _row)
     else:
         retriever = caller_of(search, prefer_async=is_async_agent)
         if retriever.is_async and not is_async_agent:
@@ -183,58 +181,3 @@ def _ask(agent: Agent, retriever: Caller, k: int, copy: Copier, is_async_agent: 
         return _row(question, await answer, searching.made(), copy)
 
     return finish()
-
-
-class _Session(Protocol):
-    """What a handler says of a session that has ended, such as a `krag_eval_live.ScoredSession`."""
-
-    @property
-    def query_id(self) -> str | None: ...
-    @property
-    def row(self) -> RunRow: ...
-
-
-class _TracedAgent(EvaluationCallback):
-    """An agent whose searches a handler sees; as a sink of live scores, it receives the sessions of each attempt."""
-
-    def __init__(self, agent: Agent, handler: Any, k: int, copy: Copier) -> None:
-        self._agent, self._k, self._copy = agent, k, copy
-        self._handler = handler(sinks=[self], query_id_key=_ATTEMPT)
-        self._attempts = itertools.count()
-        self._sessions: dict[str, list[_Session]] = {}
-
-    def on_session_scored(self, session: _Session, targets: Sequence[object | None]) -> None:  # noqa: ARG002
-        """Keep the session, if its attempt is not over."""
-        self._sessions.get(session.query_id or "", []).append(session)
-
-    def __call__(self, question: Question) -> Any:
-        """Ask the agent; the result has to be awaited if it is async."""
-        attempt = str(next(self._attempts))
-        self._sessions[attempt] = []
-        metadata = {"krag_query_id": question.id, _ATTEMPT: attempt}
-        try:
-            answer = self._agent(question.question or "", {"callbacks": [self._handler], "metadata": metadata})
-            if not inspect.isawaitable(answer):
-                return self._finish(question, attempt, answer)
-        except BaseException:
-            self._sessions.pop(attempt, None)
-            raise
-        return self._finish_later(question, attempt, answer)
-
-    async def _finish_later(self, question: Question, attempt: str, answer: Any) -> RunRow:
-        try:
-            return await asyncio.to_thread(self._finish, question, attempt, await answer)
-        finally:
-            self._sessions.pop(attempt, None)
-
-    def _finish(self, question: Question, attempt: str, answer: Any) -> RunRow:
-        self._handler.flush()
-        sessions = self._sessions.pop(attempt, [])
-        searches = [self._cut(search) for session in sessions for search in session.row.searches]
-        return _row(question, answer, searches, self._copy)
-
-    def _cut(self, search: Search) -> Search:
-        stages = [replace(stage, retrieved=self._copy(stage.retrieved)) for stage in search.stages]
-        retrieved = self._copy(search.retrieved[: self._k])
-        stages[-1:] = [replace(stage, retrieved=retrieved) for stage in stages[-1:]]
-        return replace(search, retrieved=retrieved, stages=tuple(stages))

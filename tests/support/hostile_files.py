@@ -677,17 +677,17 @@ def main(name: str, size: int, folder: Path) -> None:
     warnings.simplefilter("ignore")
     one, said, before, start, path = HOSTILE[name], "", 0.0, 0.0, folder
     if folder.name == "written":
-        write(one, size, folder)
+        for n in (TINY, size):
+            (folder / f"{n}").mkdir(parents=True, exist_ok=True)
+            write(one, n, folder / f"{n}")
         return
-    for n in (TINY, size):
-        inner = folder / f"{n}" / "written"
-        inner.mkdir(parents=True, exist_ok=True)
-        subprocess.run([sys.executable, "-m", "tests.support.hostile_files", name, str(n), str(inner)], check=True)
+    written = folder / "written"
+    subprocess.run([sys.executable, "-m", "tests.support.hostile_files", name, str(size), str(written)], check=True)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
     for n in (TINY, size):
         before, start, said = peak_megabytes(), time.process_time(), "read"
-        path = folder / f"{n}" / "written" / one.name
+        path = written / f"{n}" / one.name
         shown = io.StringIO()
         with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
             try:

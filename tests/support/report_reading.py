@@ -16,7 +16,6 @@ from krag_eval._utils.formatting import one_line
 from krag_eval.report import Report, sections_of
 from krag_eval.report.writers import json_lines, markdown
 from krag_eval.tables.model import Section, Table
-from krag_eval_cli.output import print_report_table
 
 Rows = list[list[str]]
 _PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
@@ -101,6 +100,8 @@ def _unmarked(text: str) -> str:
 
 
 def printed(table: Table, width: int = 80) -> str:
+    from krag_eval_cli.output import print_report_table
+
     out = Console(file=io.StringIO(), width=width, color_system=None, highlight=False)
     print_report_table(table, out)
     text: str = out.file.getvalue()  # type: ignore[attr-defined]

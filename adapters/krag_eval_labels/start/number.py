@@ -272,25 +272,22 @@ class _Labelled:
             names: Sequence[str], metric: str, only: Sequence[bool] | None = None, sure: float = confidence
         ) -> TrafficMean:
             at = METRICS.index(metric)
-            is_pooled = metric == "pooled_recall"
-            flags = np.array(pooled if is_pooled else [True] * len(pooled))
-            for name in names:
-                flags = flags & ~np.isnan(by_people[name][:, 0])
-            labelled = _beginning(flags)
-            values = by_people[names[-1]][:, at] - (by_people[names[0]][:, at] if len(names) > 1 else 0)
-            if only is not None:
-                values = np.where(only, values, np.nan)
+
+            def read(by: Mapping[str, FloatArray], is_whole: Sequence[bool]) -> tuple[IntArray, FloatArray]:
+                """Return the questions that are labelled, from the first on, and the values of all questions."""
+                has = np.array(is_whole) | (metric != "pooled_recall")
+                for name in names:
+                    has &= ~np.isnan(by[name][:, 0])
+                values = by[names[-1]][:, at] - (by[names[0]][:, at] if len(names) > 1 else 0)
+                return _beginning(has), values if only is None else np.where(only, values, np.nan)
+
+            labelled, values = read(by_people, pooled)
             judged, said = None, None
             if by_judge:
-                has = np.array(judged_whole if is_pooled else [True] * len(pooled))
-                for name in names:
-                    has = has & ~np.isnan(by_judge[name][:, 0])
-                first = _beginning(has)
+                first, of_judge = read(by_judge, judged_whole)
                 both = labelled[np.isin(labelled, first)]
                 if len(first) > len(both) and len(both) >= (1 - _MOST_SKIPPED) * len(labelled):
-                    labelled, judged = both, first
-                    said = by_judge[names[-1]][first, at] - (by_judge[names[0]][first, at] if len(names) > 1 else 0)
-                    said = said if only is None else np.where(np.array(only)[first], said, np.nan)
+                    labelled, judged, said = both, first, of_judge[first]
             if not len(labelled):
                 return TrafficMean(value=None, interval=None, n=0)
             return design.mean(

@@ -47,6 +47,7 @@ class _Place:
     kept: Candidate | None = None
 
 
+@dataclass(eq=False)
 class Generator:
     """Fill the places of the questions: ask again what failed a check, then ask about another chunk.
 
@@ -65,21 +66,16 @@ class Generator:
         is_over_budget: Whether `most_prompts` was reached.
     """
 
-    def __init__(
-        self,
-        kinds: Sequence[str],
-        chunks: Sequence[Chunk],
-        prompts: Prompts,
-        *,
-        language: str,
-        attempts: int,
-        most_prompts: int,
-        tell: Callable[..., None],
-    ) -> None:
-        self._places = [_Place(kind) for kind in kinds]
-        self._chunks, self._prompts, self._language = chunks, prompts, language
-        self._attempts, self._most_prompts, self._tell = attempts, most_prompts, tell
-        self._cursor = 0
+    kinds: Sequence[str]
+    chunks: Sequence[Chunk]
+    prompts: Prompts
+    language: str
+    attempts: int
+    most_prompts: int
+    tell: Callable[..., None]
+
+    def __post_init__(self) -> None:
+        self._places, self._cursor = [_Place(kind) for kind in self.kinds], 0
         self._tried: dict[str, set[int]] = defaultdict(set)
         self.asked: Counter[str] = Counter()
         self.dropped: dict[str, Counter[str]] = defaultdict(Counter)
@@ -91,15 +87,15 @@ class Generator:
             rows: dict[int, Mapping[str, Any]] = {}
             for request, row in asker.ask_all(requests):
                 rows[request.slot] = row
-                self._tell(self._n_kept() + sum("reason" not in one for one in rows.values()), self._n_failed())
+                self.tell(self._n_kept() + sum("reason" not in one for one in rows.values()), self._n_failed())
             for request in requests:
                 if request.slot in rows:
                     self._decide(self._places[request.slot], request.chunk, rows[request.slot], checks)
-            self._tell(self._n_kept(), self._n_failed())
+            self.tell(self._n_kept(), self._n_failed())
             if asker.is_out_of_reach:
                 break
         asker.finish()
-        self._tell(self._n_kept(), self._n_failed(), is_over=True)
+        self.tell(self._n_kept(), self._n_failed(), is_over=True)
         return [place.kept for place in self._places if place.kept is not None]
 
     def _requests(self) -> list[Request]:
@@ -107,10 +103,10 @@ class Generator:
         for slot, place in enumerate(self._places):
             if place.kept is not None:
                 continue
-            if self.asked.total() + len(requests) >= self._most_prompts:
+            if self.asked.total() + len(requests) >= self.most_prompts:
                 self.is_over_budget = True
                 break
-            if place.chunk is None or place.attempt >= self._attempts or place.reason in FINAL:
+            if place.chunk is None or place.attempt >= self.attempts or place.reason in FINAL:
                 place.chunk, place.attempt, place.reason = self._next_chunk(place.kind), 0, ""
                 if place.chunk is None:
                     continue
@@ -121,19 +117,19 @@ class Generator:
     def _next_chunk(self, kind: str) -> Chunk | None:
         """Return the next chunk that was not used for a question of this type."""
         tried = self._tried[kind]
-        for step in range(len(self._chunks)):
-            number = (self._cursor + step) % len(self._chunks)
+        for step in range(len(self.chunks)):
+            number = (self._cursor + step) % len(self.chunks)
             if number not in tried:
                 tried.add(number)
                 self._cursor = number + 1
-                return self._chunks[number]
+                return self.chunks[number]
         return None
 
     def _request(self, slot: int, place: _Place, chunk: Chunk) -> Request:
-        language, _ = language_for(self._language, chunk.text)
-        prompt = self._prompts.first(place.kind, chunk.text, language)
+        language, _ = language_for(self.language, chunk.text)
+        prompt = self.prompts.first(place.kind, chunk.text, language)
         if place.reason:
-            prompt = self._prompts.again(prompt, REASONS[place.reason][1], place.earlier, language)
+            prompt = self.prompts.again(prompt, REASONS[place.reason][1], place.earlier, language)
         key = f"{place.kind}:{place.attempt}:{chunk.id}"
         return Request(slot, key, place.kind, chunk, place.attempt, prompt)
 
@@ -143,15 +139,13 @@ class Generator:
         if answer is None:
             verdict: Candidate | str = str(row["reason"])
         else:
-            verdict = checks.check(place.kind, chunk, answer, language_for(self._language, chunk.text)[1])
+            verdict = checks.check(place.kind, chunk, answer, language_for(self.language, chunk.text)[1])
         if isinstance(verdict, Candidate):
             place.kept = verdict
             checks.keep(verdict)
             return
-        place.reason = verdict
-        place.earlier = (str(row.get("text") or "") if answer is None else json.dumps(answer, ensure_ascii=False))[
-            :_LONGEST_EARLIER
-        ]
+        given = str(row.get("text") or "") if answer is None else json.dumps(answer, ensure_ascii=False)
+        place.reason, place.earlier = verdict, given[:_LONGEST_EARLIER]
         self.dropped[place.kind][verdict] += 1
 
     def _n_kept(self) -> int:

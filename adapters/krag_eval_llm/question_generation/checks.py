@@ -113,14 +113,10 @@ class CandidateFilter:
     def _is_known(self, question: str) -> bool:
         words = words_of(question)
         # ROUGE-L cannot count more common words than there are in any order, which rules out most questions.
-        possible = [
-            kept
-            for kept, its in self._kept
-            if 2 * (words & its).total() >= self._near * (words.total() + its.total()) - 1e-9
-        ]
-        return bool(possible) and any(
-            group[0] == 0 for group in group_near_duplicates([question, *possible], self._near)
-        )
+        bounds = [(kept, self._near * (words.total() + its.total()) - 1e-9, words & its) for kept, its in self._kept]
+        possible = [kept for kept, least, common in bounds if 2 * common.total() >= least]
+        groups = group_near_duplicates([question, *possible], self._near) if possible else ()
+        return any(group[0] == 0 for group in groups)
 
     def _is_answered(self, answer: str, chunk: Chunk) -> bool:
         if holds_words(chunk.text, answer):

@@ -19,7 +19,7 @@ from typing import Any, NoReturn, TypeVar
 from krag_eval._utils.arrays import np
 from krag_eval._utils.errors import InvalidInputError, describe_type
 from krag_eval._utils.files.encodings import decode, not_utf8
-from krag_eval._utils.files.io import StrPath, lines_of, read_whole
+from krag_eval._utils.files.io import StrPath, read_whole
 from krag_eval._utils.files.rejects import Rejects
 from krag_eval._utils.limits import ALWAYS_VALUES, limit, to_allow
 
@@ -177,22 +177,13 @@ _scan: Callable[[str, int], tuple[Any, int]] = _DECODER.scan_once  # type: ignor
 _CAREFUL_DECODER = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=_each_key_once)
 
 
-def read_jsonl(path: StrPath) -> Iterator[tuple[str, dict[str, Any]]]:
+def parse_jsonl(
+    lines: Iterable[bytes], path: StrPath, first: int = 1, rejects: Rejects | None = None
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the rows of a JSONL file, each with its place as `path:line`.
 
     Empty lines are skipped, and so is a byte order mark at the beginning. Every other line must be one JSON object
     in UTF-8, as `parse_json` reads it.
-
-    Raises:
-        InvalidInputError: The file cannot be opened, or a line is not such an object.
-    """
-    yield from parse_jsonl(lines_of(path), path)
-
-
-def parse_jsonl(
-    lines: Iterable[bytes], path: StrPath, first: int = 1, rejects: Rejects | None = None
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the rows of lines that were read from `path`, from line `first` on, as `read_jsonl` does.
 
     Args:
         lines: The lines.
