@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -19,8 +17,6 @@ from krag_eval import (
     evaluate,
     evaluate_ids,
     evaluate_run,
-    read_evalset,
-    read_run,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*Equal scores leave the order open")
@@ -59,15 +55,6 @@ PAIRS: dict[str, tuple[Any, Any]] = {
         pd.DataFrame(rows(ScoredDoc, RUN)).rename(columns={"query_id": "qid", "doc_id": "docno"}),
     ),
 }
-
-
-@pytest.fixture
-def from_files(tmp_path: Path) -> dict[str, float | None]:
-    """The values that the same tables have as files."""
-    for name, table in (("qrels", QRELS), ("run", RUN)):
-        (tmp_path / f"{name}.json").write_text(json.dumps(table), encoding="utf-8")
-    evalset = read_evalset(tmp_path / "qrels.json")
-    return evaluate_run(evalset, read_run(tmp_path / "run.json", evalset=evalset), metrics=METRICS).to_dict()
 
 
 def test_ties_are_ordered_as_by_pytrec_eval() -> None:

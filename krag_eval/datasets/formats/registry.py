@@ -103,9 +103,11 @@ def detect(source: Source) -> tuple[str, tuple[Kind, ...]]:
     Raises:
         InvalidInputError: The file cannot be opened, or is in no known format.
     """
-    own = native.kinds_in(source)
+    own = () if source.container is None else native.kinds_in(source)
     if own and source.container is not None and native.is_certain(source):
         return source.container, own
+    if source.container == "jsonl" and not source.is_folder and source.is_regular and not source.head.strip():
+        return "jsonl", ()  # the journal of a run that was stopped at once
     if not source.is_folder and not source.is_regular:
         return source.container or "jsonl", ()
     try:
@@ -208,7 +210,7 @@ def _is_plain(source: Source, kind: Kind) -> bool:
     """Return whether the rows of a file have ids, and what is wanted, under the names that we give them."""
     has_gold, has_rankings = kinds_of(source.names)
     has_main = has_gold if kind == "evalset" else has_rankings or not OF_RUNS.isdisjoint(source.names)
-    return has_main and not source.names.isdisjoint({"id", "query_id", RUN_HEADER})
+    return not source.head.strip() or (has_main and not source.names.isdisjoint({"id", "query_id", RUN_HEADER}))
 
 
 def named_format(name: str) -> Format:

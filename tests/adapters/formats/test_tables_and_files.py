@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from krag_eval import (
@@ -9,8 +12,21 @@ from krag_eval import (
     evaluate,
     evaluate_ids,
     evaluate_run,
+    read_evalset,
+    read_run,
 )
-from tests.evaluation.test_by_query import METRICS, PAIRS
+from tests.evaluation.test_by_query import METRICS, PAIRS, QRELS, RUN
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*Equal scores leave the order open")
+
+
+@pytest.fixture
+def from_files(tmp_path: Path) -> dict[str, float | None]:
+    """The values that the same tables have as files."""
+    for name, table in (("qrels", QRELS), ("run", RUN)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(table), encoding="utf-8")
+    evalset = read_evalset(tmp_path / "qrels.json")
+    return evaluate_run(evalset, read_run(tmp_path / "run.json", evalset=evalset), metrics=METRICS).to_dict()
 
 
 @pytest.mark.parametrize("name", PAIRS)
