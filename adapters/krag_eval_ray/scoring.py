@@ -125,7 +125,8 @@ def aggregate(
     state, ds = scorer.merge([]), _checked(ds, scorer, scorer.score_batch)
     given = {"scorer": scorer, "with_fingerprints": not allow_repeated_ids, "max_bad_rows": max_bad_rows}
     with RepeatFinder() as finder:
-        for row in _rows(ds, columns_read(scorer, ds.columns() or ()), _summarize_table, given, map_options):
+        known = ds.columns() if scorer.rule_columns else None  # Ray may have to compute a block for them
+        for row in _rows(ds, columns_read(scorer, known or ()), _summarize_table, given, map_options):
             if row["refused"] is not None:
                 raise InvalidInputError(row["refused"])
             state.merge(PartialState.from_json(row["state"]))

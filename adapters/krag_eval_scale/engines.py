@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import one_of
+from krag_eval.toolkit import refuse
 from krag_eval_scale.scorer import ColumnarScorer
 
 COLUMNS = ("query_id", "actual", "predicted")
@@ -20,8 +20,9 @@ Read = Callable[[pa.RecordBatch], pa.RecordBatch]
 def row_scorer(k: Any, bad_rows: str, **settings: Any) -> tuple[ColumnarScorer, Read]:
     """Return a scorer, and which of its functions scores batches; repeated ids are looked for over all of them."""
     scorer = ColumnarScorer(k, allow_repeated_ids=True, **settings)
-    keeps = one_of("bad_rows", bad_rows, ("raise", "keep")) == "keep"
-    return scorer, scorer.score_with_errors if keeps else scorer.score_batch
+    if bad_rows not in ("raise", "keep"):
+        refuse("bad_rows", "'raise' or 'keep'", bad_rows)
+    return scorer, scorer.score_with_errors if bad_rows == "keep" else scorer.score_batch
 
 
 def sum_scorer(k: Any, intervals: bool | float, max_bad_rows: int, **settings: Any) -> ColumnarScorer:

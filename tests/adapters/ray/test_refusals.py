@@ -28,7 +28,7 @@ def test_repeated_query_ids_are_refused_and_three_of_them_named(front: Any) -> N
     assert str(raised.value) == (
         "4 query ids are repeated, for example 'query-17', 'query-4000', 'query-4321'. Each query must be one "
         "row: group the rows of a query, give every row a unique id, or allow repeats with "
-        "`allow_repeated_ids=True`."
+        "allow_repeated_ids=True."
     )
 
 

@@ -115,7 +115,7 @@ def test_ids_that_come_more_than_once_are_named_wherever_their_rows_are(answers:
     assert said["repeated"] == (
         "refused: Query ids are repeated, for example 'query-0', 'query-1', 'query-10'. Each query must be one "
         "row: group the rows of a query, give every row a unique id, or allow repeats with "
-        "`allow_repeated_ids=True`."
+        "allow_repeated_ids=True."
     )
     assert said["repeated in score"] == said["repeated"]
     assert said["repeated in one partition"] == said["repeated"]
