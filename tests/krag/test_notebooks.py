@@ -352,7 +352,7 @@ def test_a_row_of_the_frame_as_documents_and_metrics_as_one_dict() -> None:
 
 def test_the_means_are_drawn_one_plot_for_each_metric(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[Any] = []
-    monkeypatch.setattr("krag_eval.krag.utils.show", shown.append)
+    monkeypatch.setattr("krag_eval_report.plots.charts.show", shown.append)
     means, _ = evaluate_retrieval_at_K(FRAME, 2, {"one": search, "two": search})
     assert visualize_retrieval_at_K(means, 2) is None  # type: ignore[func-returns-value]
     (figure,) = shown
