@@ -63,10 +63,3 @@ def test_an_id_that_a_store_made_up_does_not_change_the_fingerprint() -> None:
     sets = [EvalSet([{"id": "q", "gold": [both(own, "d1")]}]) for own in ("uuid-1", "uuid-2")]
     assert sets[0].fingerprint == sets[1].fingerprint
     assert evaluate(sets[0].gold(), [[both("uuid-1", "x")]], 1, match_method="id", id_key=".id")["recall@1"] == 1
-
-
-def test_the_own_id_of_a_row_of_arrow_is_its_field_id() -> None:
-    from krag_eval.matching.settings import make_settings
-    from krag_eval_scale.batch import Fields
-
-    assert Fields.of(make_settings(match_method="id", id_key=".id")).id == "id"

@@ -106,26 +106,6 @@ def test_ten_thousand_pairs_are_the_same_exactly_where_their_decompositions_are(
     assert recall(evaluate(*tables, k=1)) == expected
 
 
-@pytest.mark.filterwarnings("ignore:.*differs from a retrieved id")
-def test_arrow_columns_agree_with_lists() -> None:
-    pa = pytest.importorskip("pyarrow")
-    from krag_eval_scale import ColumnarScorer  # needs pyarrow
-
-    pairs = _pairs(2_000)
-    rows = [
-        {
-            "query_id": str(n),
-            "actual": [{"id": one}],
-            "predicted": [{"id": other}, {"id": None, "text": "t"}, {"id": "a"}],
-        }
-        for n, (one, other) in enumerate(pairs)
-    ]
-    expected = evaluate_ids([[one] for one, _ in pairs], [[other] for _, other in pairs], k=1)
-    scorer = ColumnarScorer(k=1, metrics="recall", match_method="id")
-    found = scorer.score_batch(pa.RecordBatch.from_pylist(rows)).column("recall@1").to_pylist()
-    assert found == [row.values["recall@1"] for row in expected.per_query]
-
-
 NFC, NFD = (unicodedata.normalize(form, "환불 résumé й.pdf").replace(" ", "-") for form in ("NFC", "NFD"))
 _FORMS = list(itertools.product((NFC, NFD), repeat=2))
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import gc
 import inspect
-import subprocess
-import sys
 import weakref
 from collections.abc import Callable
 from math import log2
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +16,6 @@ from krag_eval import (
     InvalidInputError,
     KragDocument,
     MatchingCriteria,
-    MissingDependencyError,
     OfflineRetrievalEvaluators,
     RAGEvaluator,
     RougeOfflineRetrievalEvaluators,
@@ -213,37 +209,3 @@ def test_a_notebook_with_krag_documents_only_changes_its_import() -> None:
     by_id = OfflineRetrievalEvaluators(gold, retrieved, match_method="id")
     assert by_text.calculate_mrr(k=2) == by_id.calculate_mrr(k=2) == {"mrr": 0.5}
     assert gold[0][0] == KragDocument("Returns take 14 days.", {"id": "faq-3"}) != KragDocument("Returns")
-
-
-DRAW = """
-import os, sys
-os.environ.pop("DISPLAY", None)
-from krag_eval import OfflineRetrievalEvaluators
-figure = OfflineRetrievalEvaluators([["a", "b"], ["c"]], [["a"], ["x"]]).visualize_results(k=3)
-axes, = figure.axes
-names = [label.get_text() for label in axes.get_yticklabels()]
-print(type(figure).__module__, "matplotlib.pyplot" in sys.modules, axes.get_title(loc="left"))
-print(dict(zip(names, [float(bar.get_width()) for bar in axes.patches], strict=True)))
-"""
-
-
-@pytest.mark.full
-def test_the_bar_chart_shows_the_values_without_a_display_and_without_pyplot() -> None:
-    root = Path(__file__).parents[2]
-    output = subprocess.run([sys.executable, "-c", DRAW], cwd=root, check=True, capture_output=True, text=True).stdout
-    first, second = output.splitlines()
-    assert first == "matplotlib.figure False Retrieval metrics at k = 3"
-    values = evaluate_all([["a", "b"], ["c"]], [["a"], ["x"]], k=3)
-    assert second == repr({key: values[key] for key in reversed(KEYS)})
-
-
-def test_an_undefined_value_has_no_bar_and_says_so() -> None:
-    figure = OfflineRetrievalEvaluators([[]], [["x"]]).visualize_results()
-    assert {label.get_text() for label in figure.axes[0].texts} == {"undefined"}
-
-
-def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("matplotlib", "matplotlib.figure"):
-        monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingDependencyError, match=r'needs.*matplotlib.*pip install "krag-eval\[report\]"'):
-        RAGEvaluator().evaluate_all(GOLD, RETRIEVED, visualize=True)

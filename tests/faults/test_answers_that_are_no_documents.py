@@ -30,7 +30,6 @@ from krag_eval import (
     write_run,
 )
 from krag_eval.retrievers.agents import run_agent
-from tests.support.command_line import Runner
 
 EVALSET = EvalSet([{"id": f"q{n}", "question": f"question {n}", "gold_chunk_ids": ["c1"]} for n in range(3)])
 GOOD: dict[str, Any] = {"id": "c1", "text": "At nine."}
@@ -197,26 +196,6 @@ def test_the_fault_is_named_and_its_question_asked_again(tmp_path: Path) -> None
     assert asked == ["question 1"]
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("name", ["run.jsonl", "run.json", "run.parquet", "run.csv", "run.txt", "run"])
-def test_both_front_doors_count_the_fault_whatever_the_run_is_called(
-    name: str, command: Runner, tmp_path: Path
-) -> None:
-    (tmp_path / "search.py").write_text(
-        "def find(question):\n    return [{'foo': 1}] if question.endswith('1') else [{'id': 'c1'}]\n"
-    )
-    rows = [{"id": q.id, "question": q.question, "gold_chunk_ids": ["c1"]} for q in EVALSET]
-    (tmp_path / "set.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    made = command(f"run set.jsonl --retriever search:find --k 3 --out {name}")
-    assert (made.code, FAULT in made.out) == (0, True)
-    outcome = command(f"evaluate set.jsonl {name} -k 1 --json -")
-    assert (outcome.code, FAULT in outcome.err) == (0, True)
-    result = evaluate_retriever(EVALSET, lambda q: [{"foo": 1}] if q.endswith("1") else [{"id": "c1"}], k=1)
-    assert set(result.errors.values()) == {FAULT}
-    again = command(f"run set.jsonl --retriever search:find --k 3 --out {name}")
-    assert "1 asked again after an error" in again.out
-
-
 def test_a_run_that_is_compressed_by_its_name_alone_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match=r"run\.jsonl\.gz"):
         run_retriever(EVALSET, lambda question: 1 / 0, k=1, journal=tmp_path / "run.jsonl.gz")
@@ -250,7 +229,7 @@ def old_run(tmp_path: Path) -> Path:
     return path
 
 
-def test_of_an_older_version_such_rows_are_errors_named_by_their_place(old_run: Path, command: Runner) -> None:
+def test_of_an_older_version_such_rows_are_errors_named_by_their_place(old_run: Path) -> None:
     with pytest.warns(match="for 2 questions, which count as errors: .*old.jsonl:3: `retrieved\\[1\\]`: .* keys foo"):
         run = read_run(old_run, evalset=EVALSET)
     assert set(run.errors) == {"q1", "q2"}

@@ -58,24 +58,6 @@ for thread in threads:
 print(dict(collections.Counter(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)))
 """
 
-ASKING = """
-import os, signal
-from krag_eval_llm import as_language_model
-
-async def model(prompt):
-    return "yes"
-
-def ask():
-    return as_language_model(model).ask("Is it?")
-
-assert ask() == "yes"  # this starts the thread on which coroutines run
-child = os.fork()
-if child == 0:
-    signal.alarm(60)
-    os._exit(0 if ask() == "yes" else 1)
-print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), ask())
-"""
-
 
 def run_program(program: str, *arguments: str) -> str:
     done = subprocess.run(
@@ -94,8 +76,3 @@ def run_program(program: str, *arguments: str) -> str:
 @pytest.mark.parametrize("n_children", [5, pytest.param(50, marks=pytest.mark.full)])
 def test_children_forked_while_eight_threads_evaluate_get_the_same_scores(n_children: int) -> None:
     assert run_program(EVALUATING, str(n_children)) == f"{{0: {n_children}}}\n"
-
-
-@pytest.mark.full
-def test_a_forked_child_can_ask_an_async_model_that_its_parent_has_asked() -> None:
-    assert run_program(ASKING) == "0 yes\n"

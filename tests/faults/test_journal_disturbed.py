@@ -8,12 +8,7 @@ import json
 import os
 import re
 import resource
-import shlex
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,12 +18,6 @@ import pytest
 from krag_eval import InvalidInputError, arun_retriever, evaluate_retriever, run_retriever
 from krag_eval._utils.journal import journal as journals
 from krag_eval._utils.journal.rows import seal
-from krag_eval_llm.bench import run_bench
-from krag_eval_scale import score_logs
-from tests.support import bench_cases
-from tests.support.cli_run_cases import prepare
-from tests.support.generation_cases import Writer, generate
-from tests.support.log_cases import write_logs
 
 OTHER = seal({"krag_eval_run": 1, "name": "of another"})
 EVALSET = [{"id": f"q{n}", "question": f"question {n}", "gold": []} for n in range(6)]
@@ -123,49 +112,12 @@ def by_one_of_several(path: Path, fault: Fault) -> None:
     run_retriever(EVALSET, search, k=1, journal=path.parent, concurrency=1)
 
 
-def by_generation(path: Path, fault: Fault) -> None:
-    generate(Disturbing(path, fault, Writer()), n=8, journal=path, concurrency=1)
-
-
-def bench(path: Path, **parts: Any) -> None:
-    defaults: dict[str, Any] = {"answer": bench_cases.answer, "llm": bench_cases.writer([])}
-    retrieve = parts.pop("retrieve", bench_cases.retrieve)
-    run_bench(
-        None, retrieve, evalset=bench_cases.EVALSET, k=[1], concurrency=1, journals=path.parent, **defaults | parts
-    )
-
-
-def by_bench_retrieving(path: Path, fault: Fault) -> None:
-    bench(path, retrieve=Disturbing(path, fault, bench_cases.retrieve))
-
-
-def by_bench_answering(path: Path, fault: Fault) -> None:
-    disturbing = Disturbing(path, fault, bench_cases.answer)
-    bench(path, answer=lambda question, documents: disturbing(question, documents))
-
-
-def by_bench_judging(path: Path, fault: Fault) -> None:
-    bench(path, llm=Disturbing(path, fault, bench_cases.writer([])))
-
-
-def by_logs(path: Path, fault: Fault) -> None:
-    logs = write_logs(path.parents[2] / "logs").pop().parent
-    seen = Disturbing(path, fault, lambda _: None, at=1)
-    score_logs(logs, path.parent.with_suffix(""), k=3, match_method="id", progress=seen)
-
-
 USERS: dict[Callable[[Path, Fault], None], str] = {
     by_run: "journals/run.jsonl",
     by_evaluation: "journals/run.jsonl",
     by_async_run: "journals/run.jsonl",
     by_one_of_several: "journals/run.jsonl",
-    by_generation: "journals/made.jsonl",
-    by_bench_retrieving: "journals/run.jsonl",
-    by_bench_answering: "journals/answers.jsonl",
-    by_bench_judging: "journals/verdicts.jsonl",
-    by_logs: "there/out.parquet.parts/journal.jsonl",
 }
-WITHOUT_ROWS = (by_logs,)  # only the header is there while logs are scored
 cases = pytest.mark.parametrize("fault", FAULTS)
 
 
@@ -175,15 +127,17 @@ def tree(folder: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.sample(5)
-@pytest.mark.filterwarnings("ignore::krag_eval.KragEvalWarning")  # of what a bench thinks of its numbers
-@cases
-@pytest.mark.parametrize("user", USERS, ids=lambda user: user.__name__)
-def test_whoever_writes_it_is_told_and_nothing_is_said_to_be_kept_that_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: Callable[[Path, Fault], None], fault: str
+def check_told(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    user: Callable[[Path, Fault], None],
+    journal: str,
+    fault: str,
+    has_rows: bool = True,
 ) -> None:
-    path = tmp_path / USERS[user]
-    path.parent.mkdir(parents=True, exist_ok=True) if user not in WITHOUT_ROWS else None
+    """Check what is said and kept; without `has_rows`, the journal has only its header when the fault comes."""
+    path = tmp_path / journal
+    path.parent.mkdir(parents=True, exist_ok=True) if has_rows else None
     (tmp_path / "system").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "system"))
     before = b""
@@ -201,12 +155,12 @@ def test_whoever_writes_it_is_told_and_nothing_is_said_to_be_kept_that_is_not(
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (NO_LIMIT, NO_LIMIT))
     said = str(told.value)
-    if user not in WITHOUT_ROWS:
+    if has_rows:
         assert before.count(b"\n") == 3  # the header and two rows
     if fault in SAFE:
         assert path.read_bytes().startswith(before)
         assert path.read_bytes().endswith(b"}\n")
-        assert "safe" in said or user in WITHOUT_ROWS
+        assert "safe" in said or not has_rows
         return
     assert "safe" not in said
     saved = re.search(r"saved in (.+?\.jsonl)\.", said)
@@ -216,7 +170,7 @@ def test_whoever_writes_it_is_told_and_nothing_is_said_to_be_kept_that_is_not(
         kept = [json.loads(line) for line in before.splitlines()]
         assert rows[: len(kept)] == kept
     else:
-        assert user in WITHOUT_ROWS
+        assert not has_rows
     if (
         fault.startswith("replaced by a ") and "link" not in fault
     ) or fault in CHANGED:  # nothing is written into what is there now
@@ -224,91 +178,13 @@ def test_whoever_writes_it_is_told_and_nothing_is_said_to_be_kept_that_is_not(
         assert {name: there.get(name) for name in after[0]} == after[0]
 
 
-PROGRAM = """
-import os, pathlib, resource, sys, time
-calls = 0
-
-def disturb(path):
-    {fault}
-
-def search(question):
-    global calls
-    calls += 1
-    if calls == 5:
-        disturb(pathlib.Path("runs/out.jsonl"))
-    if calls >= 5:
-        time.sleep({seconds})
-    if calls == 6:
-        pathlib.Path("sixth").touch()
-    return [{{"id": "c" + question.split()[1]}}]
-"""
-IN_A_PROCESS = {
-    "removed": "path.unlink()",
-    "its folder removed": "import shutil; shutil.rmtree(path.parent)",
-    "renamed": "path.rename('renamed.jsonl')",
-    "emptied": "os.truncate(path, 0)",
-    "cut in half": "os.truncate(path, path.stat().st_size // 2)",
-    "replaced by a file": "pathlib.Path('new').write_text('x'); os.replace('new', path)",
-    "replaced by a folder": "path.unlink(); path.mkdir()",
-    "made read-only": "path.chmod(0o400); path.chmod(0o444)",
-    "disk full": "resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 10,) * 2)",
-}
-
-
-def begun(tmp_path: Path, fault: str, seconds: float) -> subprocess.Popen[str]:
-    prepare(tmp_path)
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "disturbed.py").write_text(PROGRAM.format(fault=IN_A_PROCESS[fault], seconds=seconds))
-    line = f"{shlex.quote(sys.executable)} -m krag_eval run --retriever disturbed:search set.jsonl --k 3"
-    line += " --out runs/out.jsonl --concurrency 1 --timeout 60"
-    return subprocess.Popen(shlex.split(line), cwd=tmp_path, stdout=-1, stderr=-1, text=True, start_new_session=True)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("fault", IN_A_PROCESS)
-def test_a_command_stops_at_once_with_exit_code_2_and_a_line_that_says_what_is_kept(tmp_path: Path, fault: str) -> None:
-    process = begun(tmp_path, fault, 0.3)
-    out, err = process.communicate(timeout=120)
-    assert (process.returncode, out) == (2, "")
-    assert err.count("runs/out.jsonl: ") == 1
-    saved = re.search(r"saved in (.+?\.jsonl)\.", " ".join(err.split()))
-    if fault in SAFE:
-        assert (tmp_path / "runs/out.jsonl").read_bytes().count(b"\n") >= 5
-    elif saved:
-        assert (tmp_path / saved[1]).read_bytes().count(b"\n") >= 5
-        (tmp_path / saved[1]).unlink()
-    else:  # the command keeps no rows in memory
-        assert fault in ("emptied", "cut in half")
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("fault", ["removed", "emptied"])
-def test_an_interrupted_command_does_not_say_that_rows_are_kept_that_are_not(tmp_path: Path, fault: str) -> None:
-    process = begun(tmp_path, fault, 60)
-    path, deadline = tmp_path / "runs/out.jsonl", time.monotonic() + 60
-    while not (path.exists() and path.stat().st_size) and time.monotonic() < deadline:  # it is empty at first
-        time.sleep(0.001)
-    while path.exists() and path.stat().st_size and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=120)
-    assert (process.returncode, out) == (130, "")
-    assert "while it was written" in err
-    assert "their rows are in" not in err
-
-
-@pytest.mark.full
-def test_a_bench_that_is_interrupted_does_not_say_so_either(tmp_path: Path) -> None:
-    path = tmp_path / "journals/answers.jsonl"
-    path.parent.mkdir()
-
-    def interrupt(_: Path) -> None:
-        path.unlink()
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt, match="was removed or renamed while it was written") as told:
-        by_bench_answering(path, interrupt)
-    assert isinstance(told.value.__cause__, InvalidInputError)
+@pytest.mark.sample(5)
+@cases
+@pytest.mark.parametrize("user", USERS, ids=lambda user: user.__name__)
+def test_whoever_writes_it_is_told_and_nothing_is_said_to_be_kept_that_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: Callable[[Path, Fault], None], fault: str
+) -> None:
+    check_told(tmp_path, monkeypatch, user, USERS[user], fault)
 
 
 @pytest.mark.parametrize("fault", ["removed", "replaced by a file"])

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 import warnings
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,17 +14,10 @@ from krag_eval import (
     RowScorer,
     evaluate,
     evaluate_ids,
-    evaluate_run,
     evaluate_stream,
-    fuse,
-    read_evalset,
-    read_run,
 )
 from krag_eval.matching import matchability
-from tests.support.command_line import Runner
 
-CORPUS = Path(__file__).parent / "corpus"
-NAMED = "In 2 of 2 queries, a gold id without a match differs from a retrieved id only in zeros before a number"
 Rows = list[list[str]]
 
 
@@ -35,29 +26,6 @@ def warned(gold: Rows, retrieved: Rows, **settings: Any) -> list[str]:
         warnings.simplefilter("always", KragEvalWarning)
         evaluate_ids(gold, retrieved, k=1, **settings)
     return [str(warning.message) for warning in caught if "Not one id matches" not in str(warning.message)]
-
-
-def test_padded_qrels_are_named_with_an_example_and_keep_their_scores() -> None:
-    evalset = read_evalset(CORPUS / "padded.qrels")
-    run = read_run(CORPUS / "padded.run", evalset=evalset)
-    with pytest.warns(KragEvalWarning) as caught:
-        result = evaluate_run(evalset, run, k=2, metrics="recall")
-    (warning,) = caught
-    assert str(warning.message) == (
-        f"{NAMED} or `.0` after it: '007' and '7'. They count as different documents. If they are the same, give "
-        "id_map='strip_zeros'."
-    )
-    assert result["recall@2"] == 0.25
-    assert evaluate_run(evalset, run, k=2, metrics="recall", id_map="strip_zeros")["recall@2"] == 1
-
-
-def test_on_the_command_line_it_is_a_line_of_stderr_that_names_the_option(command: Runner) -> None:
-    files = (str(CORPUS / "padded.qrels"), str(CORPUS / "padded.run"))
-    outcome = command("evaluate", *files)
-    assert (outcome.code, outcome.err.count("give --id-map strip_zeros.")) == (0, 1)
-    outcome = command("evaluate", *files, "--id-map", "strip_zeros", "--json", "-")
-    assert (outcome.code, outcome.err.count("id-map")) == (0, 0)
-    assert "|idmap:strip_zeros|" in outcome.out
 
 
 SPELLED = [
@@ -189,23 +157,6 @@ def test_documents_keep_their_ids_where_only_the_comparison_changes() -> None:
     explained = result.explain(0)
     assert [rank.document.id for rank in explained.ranks] == ["x/a.pdf", "y/a.pdf"]
     assert [rank.repeat_of for rank in explained.ranks] == [None, 1]
-
-
-def test_runs_are_fused_and_verified_by_the_ids_that_are_compared(command: Runner, tmp_path: Path) -> None:
-    rankings = [[{"id": "x/a"}, {"id": "b"}], [{"id": "a"}, {"id": "c"}]]
-    assert [one.id for one in fuse(rankings, id_map="basename")] == ["x/a", "b", "c"]
-    assert len(fuse(rankings)) == 4
-    gold, runs = tmp_path / "set.jsonl", [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
-    gold.write_text('{"id": "q", "question": "w", "gold_chunk_ids": ["a"]}\n')
-    for path, ranking in zip(runs, rankings, strict=True):
-        path.write_text(json.dumps({"query_id": "q", "retrieved": ranking}) + "\n")
-    fused = tmp_path / "fused.jsonl"
-    outcome = command("fuse", *map(str, runs), "--id-map", "basename", "--out", str(fused))
-    assert outcome.code == 0
-    assert [one.id for one in read_run(fused).rows["q"].retrieved] == ["x/a", "b", "c"]
-    outcome = command("verify", str(gold), str(fused), "--id-map", "basename", "--json", "-")
-    assert outcome.code == 0
-    assert '"ours": 1.0' in outcome.out
 
 
 OF_ROWS: list[tuple[list[str], list[str]]] = [

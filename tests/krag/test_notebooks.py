@@ -33,7 +33,6 @@ from krag_eval.krag.utils import (
     evaluate_retrieval_at_K,
     flatten_metrics,
     setup_retriever,
-    visualize_retrieval_at_K,
 )
 
 GOLD = [[KragDocument(page_content="This is the first document."), KragDocument("This is the second document.")]]
@@ -43,26 +42,6 @@ LONGER = [["refund"], ["shipping"]], [["refund policy", "hours"], ["shipping"]]
 
 def one_vector(texts: list[str]) -> list[list[float]]:
     return [[1.0, 0.0] for _ in texts]
-
-
-@pytest.mark.sample(3)
-@pytest.mark.parametrize(
-    ("evaluator", "settings"),
-    [
-        (OfflineRetrievalEvaluators, {}),
-        (RougeOfflineRetrievalEvaluators, {"match_method": "rouge2", "threshold": 0.8}),
-        (EmbeddingRougeOfflineRetrievalEvaluators, {"embeddings": one_vector, "rouge_threshold": 0.8}),
-    ],
-)
-def test_the_three_examples_of_its_readme(evaluator: Callable[..., Any], settings: dict[str, Any]) -> None:
-    criteria = {"averaging_method": AveragingMethod.MICRO, "matching_criteria": MatchingCriteria.PARTIAL}
-    scored = evaluator(GOLD, RETRIEVED, **criteria, **settings)
-    values = [scored.calculate_hit_rate(k=2), scored.calculate_mrr(k=2), scored.calculate_recall(k=2)]
-    n_found = 2 if "rouge_threshold" in settings else 1  # by ROUGE-1 the last document is near the first one
-    assert values == [{"hit_rate": 1.0}, {"mrr": 1.0 if n_found == 2 else 0.5}, {"micro_recall": n_found / 2}]
-    assert scored.calculate_f1_score(k=2) == {"micro_f1": n_found / 2}
-    assert scored.visualize_results(k=2) is None
-    assert isinstance(scored, OfflineRetrievalEvaluators)
 
 
 def test_all_values_as_text() -> None:
@@ -348,13 +327,3 @@ def test_a_row_of_the_frame_as_documents_and_metrics_as_one_dict() -> None:
     assert context_to_document(FRAME, 1)[1] == expected
     nested = {"recall": {"micro_recall": 0.5, "macro_recall": 1.0}, "mrr": 0.5}
     assert flatten_metrics(nested, 5) == {"micro_recall@5": 0.5, "macro_recall@5": 1.0, "mrr@5": 0.5}
-
-
-def test_the_means_are_drawn_one_plot_for_each_metric(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[Any] = []
-    monkeypatch.setattr("krag_eval_report.plots.charts.show", shown.append)
-    means, _ = evaluate_retrieval_at_K(FRAME, 2, {"one": search, "two": search})
-    assert visualize_retrieval_at_K(means, 2) is None  # type: ignore[func-returns-value]
-    (figure,) = shown
-    assert [axes.get_title() for axes in figure.axes] == METRICS
-    assert [bar.get_height() for bar in figure.axes[0].patches] == [1.0, 1.0]

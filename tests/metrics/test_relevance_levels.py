@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import ir_measures
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from krag_eval import (
@@ -23,7 +21,6 @@ from krag_eval import (
     evaluate_ids,
 )
 from krag_eval.metrics.names import as_key
-from krag_eval_scale import score_logs
 from tests.support.marks import nothing_may_match
 from tests.support.metric_values import one
 
@@ -163,18 +160,6 @@ def write_files(folder: Path) -> None:
     (folder / "set.qrels").write_text("".join(lines))
     ranked = [f"{query} Q0 {name} 0 {score} t\n" for query, row in RUN.items() for name, score in row.items()]
     (folder / "run.txt").write_text("".join(ranked))
-
-
-def test_logs_are_scored_at_a_level(tmp_path: Path) -> None:
-    rows = [
-        {"query_id": query, "actual": [{"id": d, "grade": float(g)} for d, g in QRELS[query].items()]}
-        | {"predicted": [{"id": d} for d in RUN[query]]}
-        for query in QRELS
-    ]
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "logs.parquet")
-    result = score_logs(tmp_path / "logs.parquet", tmp_path / "out.parquet", match_method="id", metrics=NAME)
-    assert (result[KEY], result.undefined[KEY]) == (1 / 8, 1)
-    assert KEY in pq.read_table(tmp_path / "out.parquet").column_names
 
 
 @pytest.mark.parametrize("level", [0, -1, math.nan, "2", True])

@@ -16,7 +16,7 @@ from krag_eval.datasets import EvalSet
 
 pytestmark = pytest.mark.full
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ROWS = [{"id": f"q{n}", "question": f"question {n}", "gold_chunk_ids": [f"c{n}"]} for n in range(30)]
 # The clocks of the day are turned back by an hour whenever somebody looks; those that only count on are left alone.
 TURNED = """
@@ -38,7 +38,7 @@ TURNED = """
 RUN = """
     from krag_eval import run_retriever
     from krag_eval_live import LiveScorer, RetrievalSink
-    from tests.faults.test_clock import ROWS
+    from tests.adapters.live.test_clock import ROWS
 
     def search(question):
         asked.append(question)

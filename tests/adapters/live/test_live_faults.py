@@ -24,7 +24,7 @@ from tests.support.live_cases import GOLD, Gate, retrieve
 
 pytestmark = pytest.mark.full
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError, KragEvalWarning, read_corpus, read_evalset, read_run
-from tests.faults.test_bad_files import CORPUS, REFUSED
+from tests.adapters.formats.test_bad_files import CORPUS, REFUSED
 from tests.support.command_line import Runner
 
 GOOD = b'{"id": "good", "gold": [{"id": "a"}]}'
