@@ -1,4 +1,4 @@
-"""Corpora in the formats of question sets, and in those that other programs index."""
+"""Corpora in the formats that other programs index."""
 
 from __future__ import annotations
 
@@ -55,12 +55,3 @@ def test_a_title_goes_to_the_metadata_or_before_the_text(tmp_path: Path) -> None
     path = write(tmp_path / "corpus.jsonl", ROWS[:2])
     assert [document.text for document in read_corpus(path, prepend_title=True)] == ["차 사월", "Kaffee"]
     assert read_corpus(path, prepend_title=True)[0].metadata["title"] == "차"
-
-
-def test_question_sets_are_the_corpora_of_their_paragraphs(shared_data: Path, tmp_path: Path) -> None:
-    korquad = read_corpus(shared_data / "korquad1" / "KorQuAD_v1.0_dev.json")
-    assert (len(korquad), len({document.text for document in korquad})) == (961, 961)
-    assert korquad[0].id == "0-0"
-    data = {"queries": {}, "corpus": {"n1": "사월", "n2": "x"}, "relevant_docs": {}}
-    (tmp_path / "qa.json").write_text(json.dumps(data))
-    assert read_corpus(tmp_path / "qa.json") == [Document(id="n1", text="사월"), Document(id="n2", text="x")]
