@@ -77,10 +77,11 @@ def _call(arguments: list[str]) -> int:
         from krag_eval_cli.app import Program
 
         return Program().call(arguments)
-    except ImportError as error:
-        if error.name not in ("click", "rich"):
+    except (ImportError, InvalidInputError) as error:  # the second one from a package beside that cannot be loaded
+        missing = error if isinstance(error, ImportError) else error.__cause__
+        if not isinstance(missing, ImportError) or missing.name not in ("click", "rich"):
             raise
-        raise MissingDependencyError("krag-eval", error.name, "cli") from error
+        raise MissingDependencyError("krag-eval", missing.name, "cli") from missing
 
 
 def _say(text: str, *, is_line: bool = False) -> None:

@@ -282,7 +282,6 @@ _BINARY = {
     b"BZh": "compressed with bzip2",
 }
 _TEXTS = {
-    b'{"krag_eval_run":': ("the journal of a run", "`krag-eval evaluate SET {path}` scores it as it is."),
     b'{"krag_': ("a journal of krag_eval", _GIVE),
     b"<": ("HTML or XML", "A server may have sent an error page: fetch the file again."),
 }
@@ -310,7 +309,9 @@ def _other_than_parquet(path: str, head: bytes) -> str | None:
         with suppress(zlib.error):
             text = zlib.decompressobj(wbits=31).decompress(head, _HEAD)
     text = text.removeprefix(b"\xef\xbb\xbf").lstrip()
-    signs = {sign: (name, _CONVERT) for sign, name in _BINARY.items()} | _TEXTS
+    signs = {sign: (name, _CONVERT) for sign, name in _BINARY.items()}
+    signs[b'{"krag_eval_run":'] = "the journal of a run", f"`krag-eval evaluate SET {path}` scores it as it is."
+    signs |= _TEXTS
     found = next((about for sign, about in signs.items() if text.startswith(sign)), None)
     if found is None and (kind := _kind(text)) is not None:
         read = "read_json" if "JSON" in kind else "read_csv"
@@ -318,7 +319,7 @@ def _other_than_parquet(path: str, head: bytes) -> str | None:
     if found is None:
         return f"is not Parquet{packed}: it does not begin like a Parquet file. {_GIVE}"
     what, advice = found
-    return f"is not Parquet: it seems to be {what}{packed}. {advice.replace('{path}', path)}"
+    return f"is not Parquet: it seems to be {what}{packed}. {advice}"
 
 
 def _kind(head: bytes) -> str | None:

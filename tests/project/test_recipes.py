@@ -103,8 +103,8 @@ def test_it_is_everywhere():
         evaluate([["a"]], [["a"]], metrics="unknown")
 """
 IMPORT_METRIC = instead(
-    "from krag_eval.metrics.spans import",
-    "from krag_eval.metrics.shine import shine\nfrom krag_eval.metrics.spans import",
+    "from krag_eval.metrics.redundancy import redundancy\n",
+    "from krag_eval.metrics.redundancy import redundancy\nfrom krag_eval.metrics.shine import shine\n",
 )
 
 
@@ -201,7 +201,7 @@ ADAPTER_PAGES = (
     ("docs/site/mkdocs.yml", after("          - LangChain and LangSmith:", "          - Zeta: zeta.md\n")),
     ("docs/install.md", after("| `ray` |", "| `zeta` | `krag_eval_zeta` |\n")),
 )
-LAST, NEW = '    "krag_eval_spark",\n]', '    "krag_eval_spark",\n    "krag_eval_zeta",\n]'
+LAST, NEW = '    "krag_eval_verify",\n]', '    "krag_eval_verify",\n    "krag_eval_zeta",\n]'
 ALONE = """
 [[tool.importlinter.contracts]]
 id = "zeta-alone"
@@ -214,7 +214,7 @@ forbidden_modules = [
 """
 PYPROJECT = {
     "the wheel": instead(
-        '    "adapters/krag_eval_spark",\n', '    "adapters/krag_eval_spark",\n    "adapters/krag_eval_zeta",\n'
+        '    "adapters/krag_eval_verify",\n', '    "adapters/krag_eval_verify",\n    "adapters/krag_eval_zeta",\n'
     ),
     "the extra": both(instead("\nspark = [", '\nzeta = ["zeta>=1,<2"]\nspark = [')),
     "the extra of all": instead("view,xlsx,yaml]", "view,xlsx,yaml,zeta]"),
@@ -446,7 +446,7 @@ def test_it_is_everywhere():
             *(("pyproject.toml", change) for change in PYPROJECT.values()),
             (
                 "tests/project/test_packaging.py",
-                after('    "krag_eval_spark": {', '    "krag_eval_zeta": {"zeta"},\n'),
+                after('    "krag_eval_verify": ', '    "krag_eval_zeta": {"zeta"},\n'),
             ),
             *ADAPTER_PAGES,
         ),

@@ -19,8 +19,6 @@ METHODS = {"fork", "import_module", "mktemp", "popen", "read_pickle", "spawnl", 
 ARGUMENTS = {"allow_pickle", "shell", "trust_remote_code"}
 # Where one stands, and why it may.
 ALLOWED = {
-    "adapters/krag_eval_cli/options.py: .import_module": "a module of the core, by a name in the code",
-    "adapters/krag_eval_labels/labelling/current.py: .import_module": "a module beside it, by a name in the code",
     "adapters/krag_eval_cli/loading.py: .import_module": "the module that the user named on the command line",
     "adapters/krag_eval_chunkers/local.py: .import_module": "an optional package, by a name in the code",
     "adapters/krag_eval_formats/yaml_rows.py: yaml": "its safe loader, after a check of what the file would become",

@@ -18,7 +18,10 @@ from tests.support.public_names import PUBLIC
 
 ROOT = Path(__file__).parents[2]
 # Those whose messages are copied into calls without a framework.
-_WITHOUT = ("answers", "chunkers", "cli", "formats", "labels", "live", "llm", "monitor", "report", "scale")
+_WITHOUT = (
+    *("answers", "chunkers", "cli", "formats", "labels", "live"),
+    *("llm", "monitor", "pytest", "report", "scale", "verify"),
+)
 FOLDERS = ("krag_eval", *(f"adapters/krag_eval_{name}" for name in _WITHOUT))
 HOLE = "\0"  # stands for what an f-string fills in
 
