@@ -25,6 +25,7 @@ LIMITS = tomllib.loads((ROOT / "docs" / "house.toml").read_text(encoding="utf-8"
 WAY = re.compile(r"(<!-- The way of one call, by docs/make_house.py -->\n)(.*?)(?=\n## )", re.DOTALL)
 GREY, PAPER, INK, LINE = "#7f8b93", "#eef1f3", "#1c2429", 15
 WIDTH = 1080
+IN_A_ROW = 6  # packages beside the core: their names are long
 
 
 def main() -> None:
@@ -202,8 +203,8 @@ def draw(arrows: dict[str, set[str]]) -> str:
     """Return the picture: a row a layer, a box a room with what it is for, an arrow where it imports another one."""
     shapes, boxes, y = list[str](), dict[str, tuple[float, float, float, float]](), 10.0
     packages = sorted(path.parent.name for path in (ROOT / "adapters").glob("*/__init__.py"))
-    for row in [packages[: len(packages) // 2], packages[len(packages) // 2 :]]:
-        y = put_row(row, shapes, boxes, y) + 8
+    for first in range(0, len(packages), IN_A_ROW):
+        y = put_row(packages[first : first + IN_A_ROW], shapes, boxes, y) + 8
     shapes.append(f'<line x1="10" x2="{WIDTH - 10}" y1="{y + 4:g}" y2="{y + 4:g}" stroke="{GREY}"/>')
     shapes.append(
         f'<text x="10" y="{y + 20:g}" font-size="12" fill="{INK}">Above the wall: packages in adapters/, which use '
