@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 
@@ -100,9 +100,16 @@ def inputs(draw: st.DrawFn) -> tuple[Rows, Rows]:
     return draw(rows), draw(rows)
 
 
+A, WITHOUT_ID = Document(id="a"), Document(text="a")
+
+
 @given(inputs())
+@example(([[A], []], [[], [A]]))
+@example(([[A], []], [[], [WITHOUT_ID]]))
 def test_ids_match_as_in_the_naive_loop(case: tuple[Rows, Rows]) -> None:
     assert engine(*case, match_method="id") == naive(*case, {"id": same_id})
+    both: dict[str, Test] = {"id": same_id, "text": same_text}
+    assert engine(*case, match_method=[*both]) == naive(*case, both)
 
 
 @given(inputs())
