@@ -74,7 +74,8 @@ def test_the_causes_are_those_of_the_diagnosis_whichever_queries_are_looked_at()
     assert review == every
     alone = [(m.query_index, m.cause, m.near_rank, m.similarity) for row in result.worst(1) for m in row.misses]
     assert alone == every[:1]
-    later = evaluate([["x"], ["a b c d"]], [["x"], ["a b c e"]], k=1, match_method=["text", "rougeL"], threshold=0.9)
+    gold, retrieved = [["x"], ["y"], ["a b c d"]], [["x"], ["y"], ["a b c e"]]
+    later = evaluate(gold, retrieved, k=1, match_method=["text", "rougeL"], threshold=0.9)
     assert [miss.cause for row in later.worst(1) for miss in row.misses] == ["near_miss"]
 
 
