@@ -103,18 +103,19 @@ def detect(source: Source) -> tuple[str, tuple[Kind, ...]]:
     Raises:
         InvalidInputError: The file cannot be opened, or is in no known format.
     """
-    own = () if source.container is None else native.kinds_in(source)
-    if own and source.container is not None and native.is_certain(source):
-        return source.container, own
-    if source.container == "jsonl" and not source.is_folder and source.is_regular and not source.head.strip():
+    container = source.container
+    own = () if container is None else native.kinds_in(source)
+    if container is not None and own and native.is_certain(source):
+        return container, own
+    if container == "jsonl" and not source.is_folder and source.is_regular and not source.head.strip():
         return "jsonl", ()  # the journal of a run that was stopped at once
     if not source.is_folder and not source.is_regular:
-        return source.container or "jsonl", ()
+        return container or "jsonl", ()
     try:
         known = formats()
     except InvalidInputError:
-        if own and source.container is not None:  # to read our own format needs no other package
-            return source.container, own
+        if container is not None and own:  # to read our own format needs no other package
+            return container, own
         raise
     for name, its in known.items():
         if its.owns is not None and its.owns(source.path):
@@ -124,7 +125,6 @@ def detect(source: Source) -> tuple[str, tuple[Kind, ...]]:
             f"{source.path}: cannot be read (Is a directory). "
             "A folder must be one of BEIR: with queries.jsonl, corpus.jsonl and qrels/test.tsv."
         )
-    container = source.container
     for name, its in known.items():
         if container in its.detected_in and (kinds := its.kinds(source)):
             return name, kinds
