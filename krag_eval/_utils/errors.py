@@ -241,7 +241,7 @@ def refuse(argument: str, must: str, got: object, *cure: Part, at: str | None = 
 def refuse_raised(
     error: BaseException, before: str, after: str, *, at: str | None = None, holder: object = None
 ) -> NoReturn:
-    """Refuse what a foreign program raised over: it is described between two texts, without credentials.
+    """Refuse what made a foreign program raise: its error is described between two texts, without credentials.
 
     `at` is a place, and `holder` an object that may hold credentials itself, such as a model.
 
