@@ -26,6 +26,7 @@ from krag_eval import (
     evaluate_run,
     run_retriever,
 )
+from krag_eval.analysis import Comparison
 from krag_eval.toolkit import (
     DOC_KEY,
     NOTHING_YET,
@@ -34,7 +35,6 @@ from krag_eval.toolkit import (
     Clusters,
     Column,
     ComparedByFields,
-    Comparison,
     CorpusTexts,
     OptionalRunOptions,
     Printed,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from krag_eval.toolkit import Column, ComparisonRow, is_lower_better, said
+from krag_eval.analysis import ComparisonRow
+from krag_eval.toolkit import Column, is_lower_better, said
 
 
 def door(view: str = "queries", *, part: tuple[str | None, str | None] | None = None, **params: str | None) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from krag_eval import EvaluationResult
-from krag_eval.toolkit import Column, Comparison, Outcome, Table, one_line, text_cell
+from krag_eval.analysis import Comparison, Outcome
+from krag_eval.toolkit import Column, Table, one_line, text_cell
 from krag_eval_report.cells import METRIC
 from krag_eval_report.latex_tables import latex_table
 from krag_eval_report.run_table import leaderboard

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval import __version__
+from krag_eval.analysis import ComparisonRow
 from krag_eval.toolkit import (
     BYTE_ORDER_MARK,
     Cell,
     Column,
-    ComparisonRow,
     Section,
     Table,
     clip,

@@ -7,12 +7,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import EvalSet, EvaluationResult, Run
+from krag_eval.analysis import Comparison
+from krag_eval.evaluation import Diagnosis
 from krag_eval.toolkit import (
     EMPTY,
     Cell,
     Column,
-    Comparison,
-    Diagnosis,
     Section,
     Table,
     alternatives_in,

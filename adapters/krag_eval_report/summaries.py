@@ -5,18 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Sequence
 
-from krag_eval.toolkit import (
-    Comparison,
-    ComparisonRow,
-    GateReport,
-    Outcome,
-    decided,
-    format_mean,
-    number_of,
-    of_clusters,
-    one_line,
-    shorten,
-)
+from krag_eval.analysis import Comparison, ComparisonRow, GateReport, Outcome
+from krag_eval.toolkit import decided, format_mean, number_of, of_clusters, one_line, shorten
 from krag_eval_report.sections.comparison import cells_of
 
 _WIDTH = 80

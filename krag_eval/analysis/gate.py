@@ -24,9 +24,11 @@ from krag_eval._utils.limits import limit, shown, to_allow
 from krag_eval._utils.objects import Printed, ShortRepr, cached_property
 from krag_eval._utils.plugins import REPORTS, load
 from krag_eval._utils.serialization import plain_fields
-from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
+from krag_eval.datasets import EvalSet, Run
 from krag_eval.datasets.argument_order import gold_first
+from krag_eval.datasets.evalset import as_evalset
 from krag_eval.datasets.run import check_run
+from krag_eval.documents.document import DOC_KEY
 from krag_eval.documents.tokenizers import as_tokenizer
 from krag_eval.evaluation.intervals import Clusters, labels_of, proven_means, warn_of_shared_gold
 from krag_eval.evaluation.leaks import NOTHING_FORBIDDEN, describe_leaks

@@ -13,7 +13,8 @@ from krag_eval._utils.errors import Argument, InvalidInputError
 from krag_eval._utils.formatting import number_of, one_line
 from krag_eval._utils.objects import ShortRepr
 from krag_eval._utils.serialization import plain_fields
-from krag_eval.datasets import EvalSet, as_evalset
+from krag_eval.datasets import EvalSet
+from krag_eval.datasets.evalset import as_evalset
 from krag_eval.documents.document import Document, as_document, may_be_need
 from krag_eval.documents.needs import as_need
 from krag_eval.documents.text import normalize

@@ -8,11 +8,11 @@ from typing import Any
 
 from krag_eval import EvaluationResult, InvalidInputError
 from krag_eval import diagnose as diagnose_result
+from krag_eval.evaluation import Diagnosis
 from krag_eval.toolkit import (
     BYTE_ORDER_MARK,
     DASH,
     REPORTS,
-    Diagnosis,
     csv_line,
     format_value,
     has_filter,

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from krag_eval.toolkit import (
-    EMPTY,
-    Cell,
-    Column,
-    ComparisonRow,
-    Outcome,
-    Table,
-    format_difference,
-    is_lower_better,
-    text_cell,
-    value_cell,
-)
+from krag_eval.analysis import ComparisonRow, Outcome
+from krag_eval.toolkit import EMPTY, Cell, Column, Table, format_difference, is_lower_better, text_cell, value_cell
 from krag_eval_report.cells import worst_first
 from krag_eval_report.records import Report, ReportedSystem
 from krag_eval_report.sections.comparison import TONES

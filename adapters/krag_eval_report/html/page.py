@@ -22,15 +22,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from krag_eval import Document, EvalSet, __version__, as_document
+from krag_eval.evaluation import Detail, GoldTable, SearchOutcome
 from krag_eval.toolkit import (
     CAUSES,
     OWN_ID,
     BoolArray,
-    Detail,
     FloatArray,
-    GoldTable,
     IntArray,
-    SearchOutcome,
     Side,
     SpanParts,
     cached_property,
@@ -60,7 +58,7 @@ from krag_eval_report.sections import sections_below
 if TYPE_CHECKING:
     from jinja2 import Template
 
-    from krag_eval.toolkit import Funnel
+    from krag_eval.analysis import Funnel
 
 
 # Each joined to one, in this order.

@@ -11,17 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from krag_eval import METRICS, sweep
-from krag_eval.toolkit import (
-    Settings,
-    Side,
-    Sweep,
-    count_tokens_of,
-    format_value,
-    key_of,
-    refuse,
-    shorten,
-    with_documents,
-)
+from krag_eval.evaluation import Sweep
+from krag_eval.toolkit import Settings, Side, count_tokens_of, format_value, key_of, refuse, shorten, with_documents
 from krag_eval_report.plots.drawing import (
     AROUND,
     MARKED,

@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from krag_eval.toolkit import (
-    CAUSES,
-    UNDEFINED,
-    FloatArray,
-    Funnel,
-    format_interval,
-    format_value,
-    shorten,
-)
+from krag_eval.analysis import Funnel
+from krag_eval.toolkit import CAUSES, UNDEFINED, FloatArray, format_interval, format_value, shorten
 from krag_eval_report.cells import door, run_alone, worst_first
 from krag_eval_report.plots.drawing import COLOURS as RUNS
 from krag_eval_report.plots.drawing import (

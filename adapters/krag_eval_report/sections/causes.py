@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from krag_eval.analysis import Funnel
+from krag_eval.evaluation import Diagnosis
 from krag_eval.toolkit import (
     CAUSES,
     Cell,
     Column,
-    Diagnosis,
-    Funnel,
     Section,
     Slice,
     Table,

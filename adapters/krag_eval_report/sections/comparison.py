@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from krag_eval.analysis import Comparison, ComparisonRow, Outcome
 from krag_eval.toolkit import (
     EMPTY,
     UNDEFINED,
     Cell,
     Column,
-    Comparison,
-    ComparisonRow,
-    Outcome,
     Said,
     Section,
     Table,

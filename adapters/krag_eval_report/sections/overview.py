@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 
 from krag_eval import normalize
+from krag_eval.analysis import Comparison, ComparisonRow, Outcome
 from krag_eval.toolkit import (
     CAUSES,
     Cell,
-    Comparison,
-    ComparisonRow,
-    Outcome,
     Said,
     Section,
     clip,

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from krag_eval.analysis import ComparisonRow, Outcome
 from krag_eval.toolkit import (
     EMPTY,
     Cell,
     Column,
-    ComparisonRow,
     FloatArray,
     MeanState,
-    Outcome,
     Section,
     Slice,
     Table,
