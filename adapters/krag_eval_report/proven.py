@@ -1,7 +1,7 @@
 """Rows that `compare` does not make: the best of many systems against each other one, and a slice against all queries.
 
 Their p-values and intervals hold whatever the values look like (see `BoundedMean`), corrected for all rows of a call by
-Bonferroni's inequality. Their verdicts are those of any row: `decided` names what is better or worse.
+Bonferroni's inequality. Their verdicts are those of any row: `is_decided` says what is better or worse.
 """
 
 from __future__ import annotations

@@ -59,11 +59,6 @@ _MEANINGS = {
 _LOST = said("fate-lost", "the stage was given it and did not return it")
 
 
-def meaning_of(fate: str) -> str:
-    """Say what a fate means."""
-    return _MEANINGS.get(fate, _LOST)
-
-
 FINAL = "final ranking"
 """The stage that makes one ranking of the searches of a session."""
 
@@ -180,6 +175,11 @@ class Funnel(Printed, Pictured, ComparedByFields):
     def counts(self) -> Mapping[str, int]:
         """Needs by fate, in the order of the pipeline; fates without any are left out. They add up to the needs."""
         return self.total.counts
+
+    @property
+    def meanings(self) -> dict[str, str]:
+        """What each fate of `counts` means, in words."""
+        return {fate: _MEANINGS.get(fate, _LOST) for fate in self.counts}
 
     @property
     def questions(self) -> dict[str, tuple[str, ...]]:

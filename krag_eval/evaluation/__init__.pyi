@@ -2,10 +2,10 @@
 
 from .detail import Detail as Detail
 from .detail import GoldTable as GoldTable
+from .detail import SearchOutcome as SearchOutcome
 from .diagnosis import Diagnosis as Diagnosis
 from .diagnosis import Miss as Miss
 from .explanation import Explanation as Explanation
-from .explanation import SearchOutcome as SearchOutcome
 from .misses import QueryReview as QueryReview
 from .misses import ReviewedQuery as ReviewedQuery
 from .pipeline import EvaluationStart as EvaluationStart
