@@ -1,8 +1,5 @@
 """What packages beside the core may use and users do not; `toolkit.py` says what it promises."""
 
-from ._utils import lifecycle as lifecycle
-from ._utils import retrying as retrying
-from ._utils import threads as threads
 from ._utils.arrays import BoolArray as BoolArray
 from ._utils.arrays import FloatArray as FloatArray
 from ._utils.arrays import IntArray as IntArray
@@ -73,6 +70,7 @@ from ._utils.journal.keyed import KeyedJournal as KeyedJournal
 from ._utils.journal.rows import JournalKind as JournalKind
 from ._utils.journal.rows import read_checked as read_checked
 from ._utils.journal.rows import with_checksum as with_checksum
+from ._utils.lifecycle import this_process as this_process
 from ._utils.limits import DEFAULT_LIMITS as DEFAULT_LIMITS
 from ._utils.limits import limit as limit
 from ._utils.limits import shown as shown
@@ -95,6 +93,9 @@ from ._utils.redaction import as_cause as as_cause
 from ._utils.redaction import default_redactor as default_redactor
 from ._utils.redaction import describe_error as describe_error
 from ._utils.redaction import redact as redact
+from ._utils.retrying import Retrying as Retrying
+from ._utils.retrying import backoff as backoff
+from ._utils.retrying import status_and_wait as status_and_wait
 from ._utils.said import Said as Said
 from ._utils.said import said as said
 from ._utils.said import sentences as sentences
@@ -105,6 +106,8 @@ from ._utils.serialization import plain_fields as plain_fields
 from ._utils.serialization import read_integer as read_integer
 from ._utils.suggestions import check_names as check_names
 from ._utils.suggestions import key_hint as key_hint
+from ._utils.threads import DaemonThreads as DaemonThreads
+from ._utils.threads import start_thread as start_thread
 from .analysis.comparison.compare import COMPARED_CUT_OFFS as COMPARED_CUT_OFFS
 from .analysis.comparison.compare import COMPARED_OF_SESSIONS as COMPARED_OF_SESSIONS
 from .analysis.comparison.compare import DECISIVE_METRICS as DECISIVE_METRICS

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 from krag_eval import KragEvalError, Redactor
-from krag_eval.toolkit import OfOneProcess, check_count, check_number, in_quotes, refuse, retrying
+from krag_eval.toolkit import OfOneProcess, Retrying, check_count, check_number, in_quotes, refuse
 from krag_eval_llm.calling import Caller, Counting, ModelCounters, Reply, TimeLimit
 from krag_eval_llm.failures import Failure, ModelSetupError, NoAnswerError, classify, describe
 from krag_eval_llm.json_answers import check_schema, json_objects, violations
@@ -46,7 +46,7 @@ class LanguageModel(OfOneProcess):
         self._caller = Caller(llm, TimeLimit(timeout), self._counting)
         self._retries, self._timeout, self._longest_wait = retries, timeout, longest_wait
         self._redact = Redactor(llm)
-        self._retrying = retrying.Retrying(
+        self._retrying = Retrying(
             retries,
             lambda error: isinstance(error, _TemporaryError),
             first=backoff,

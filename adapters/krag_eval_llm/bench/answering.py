@@ -15,6 +15,7 @@ from typing import Any
 
 from krag_eval import Document, InvalidInputError, KragEvalError, Question, Run
 from krag_eval.toolkit import (
+    DaemonThreads,
     JournalKind,
     KeyedJournal,
     ProgressHook,
@@ -22,7 +23,6 @@ from krag_eval.toolkit import (
     describe_type,
     refuse,
     reporter,
-    threads,
 )
 from krag_eval_llm.calling import TimeLimit
 from krag_eval_llm.failures import ModelSetupError
@@ -82,7 +82,7 @@ def answer_questions(
             done[name] = _read(row)
     left = [task for name, task in tasks.items() if name not in done]
     report, errors = reporter(progress, "answers", len(tasks)), 0
-    answered = threads.map_as_completed(partial(_answer, answerer), left, concurrency, "krag-eval-answer")
+    answered = DaemonThreads(concurrency, "krag-eval-answer").map(partial(_answer, answerer), left)
     with closing(answered):
         for asked, (task, row) in enumerate(answered, 1):
             if journal.get(task.key) is None:  # two questions may be the same

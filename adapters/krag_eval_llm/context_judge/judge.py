@@ -16,6 +16,7 @@ import numpy as np
 
 from krag_eval import Document, InvalidInputError, Run, __version__, as_document, normalize
 from krag_eval.toolkit import (
+    DaemonThreads,
     MeanState,
     ProgressHook,
     RetrieverError,
@@ -27,7 +28,6 @@ from krag_eval.toolkit import (
     one_of,
     refuse,
     reporter,
-    threads,
 )
 from krag_eval_answers import References, answer_intervals, read_references
 from krag_eval_llm.context_judge.result import (
@@ -167,7 +167,7 @@ def _in_threads(
         if not is_over.is_set():
             kept.wait()
 
-    judge, running = Judge(model, prompts, dict(cache), tell), threads.DaemonThreads(workers, "krag-eval-judge")
+    judge, running = Judge(model, prompts, dict(cache), tell), DaemonThreads(workers, "krag-eval-judge")
     futures: list[Future[ContextRow]] = []
     report, done, failed = reporter(progress, "verdicts", len(contexts)), 0, 0
     try:
