@@ -80,8 +80,6 @@ from ._utils.objects import OfOneProcess as OfOneProcess
 from ._utils.objects import Printed as Printed
 from ._utils.objects import ShortRepr as ShortRepr
 from ._utils.objects import cached_property as cached_property
-from ._utils.plugins import LABELS as LABELS
-from ._utils.plugins import REPORTS as REPORTS
 from ._utils.plugins import Pictured as Pictured
 from ._utils.plugins import ShownInNotebooks as ShownInNotebooks
 from ._utils.plugins import load as load
@@ -133,7 +131,6 @@ from .analysis.gate import name_questions as name_questions
 from .analysis.planning import pilot_deviation as pilot_deviation
 from .analysis.planning import pilot_differences as pilot_differences
 from .datasets.argument_order import gold_first as gold_first
-from .datasets.beside import beside as beside
 from .datasets.bulk import without_collector as without_collector
 from .datasets.by_query import gold_document as gold_document
 from .datasets.by_query import in_single_precision as in_single_precision

@@ -20,11 +20,11 @@ from krag_eval.toolkit import (
     FIELDS_OF,
     ProgressHook,
     Source,
-    beside,
     cached_property,
     detect,
     did_you_mean,
     has_column,
+    load,
     named_format,
     one_of,
     refuse,
@@ -65,7 +65,7 @@ class FileOptions:
         if Source(path).container not in CELLS:
             return questions
         others = partial(itertools.chain.from_iterable, map(self._peeked, runs))
-        split: EvalSet = beside("split_cells")(questions, path, others)
+        split: EvalSet = load("krag_eval.formats", "split_cells")(questions, path, others)
         return split
 
     def _peeked(self, path: Path) -> Iterator[object]:
@@ -219,7 +219,7 @@ def has_results(path: Path, files: FileOptions) -> bool:
     """
     if str(path) == DASH:
         return False
-    found = beside("inspect")(path, **files.chosen(path))
+    found = load("krag_eval.formats", "inspect")(path, **files.chosen(path))
     if found.kind == "log":
         raise InvalidInputError(f"{path}: {found.note[:1].lower()}{found.note[1:]}")
     return bool(found.kind == "both")

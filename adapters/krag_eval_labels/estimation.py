@@ -17,7 +17,6 @@ import numpy as np
 
 from krag_eval import Document, EvalSet, InvalidInputError, Run, as_document, as_evalset
 from krag_eval.toolkit import (
-    REPORTS,
     Argument,
     BoolArray,
     FloatArray,
@@ -172,7 +171,7 @@ class Estimation(Printed):
             MissingDependencyError: matplotlib is not installed.
         """
         points = [(row.name, row.value, row.interval or row.sampling_interval) for row in self.systems]
-        figure: Figure = load(REPORTS, "plot_intervals")(points, self.metric, f"{self.metric}, estimated")
+        figure: Figure = load("krag_eval.reports", "plot_intervals")(points, self.metric, f"{self.metric}, estimated")
         return figure
 
     def __str__(self) -> str:

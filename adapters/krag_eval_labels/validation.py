@@ -22,11 +22,11 @@ from krag_eval.toolkit import (
     WordTokenizer,
     alternatives_in,
     as_id,
-    beside,
     check_number,
     group_near_duplicates,
     in_quotes,
     is_unchecked,
+    load,
     native,
     number_of,
     one_of,
@@ -162,7 +162,10 @@ def _what_gold_is(entries: Sequence[Entry], named: Mapping[str, str]) -> Iterato
     texts = [document.text for document in alternatives_in(golds) if document.text is not None]
     example = f"the id {first.id!r:.80}" if first.text is None else in_quotes(first.text)
     columns = " and ".join(f"`{column}`" for column in dict.fromkeys(fields.values()))
-    is_answer = any("answer" in kinds and "document" not in kinds for kinds in map(beside("meanings"), fields.values()))
+    is_answer = any(
+        "answer" in kinds and "document" not in kinds
+        for kinds in map(load("krag_eval.formats", "meanings"), fields.values())
+    )
     are_sentences = len(texts) == len(golds) == len(entries) and all(_SENTENCE.fullmatch(text) for text in texts)
     said = f"The gold is in {columns}: {number_of(len(golds), 'document')}, such as {example}."
     if is_answer and texts:

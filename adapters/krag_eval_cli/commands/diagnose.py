@@ -11,7 +11,6 @@ from krag_eval import diagnose as diagnose_result
 from krag_eval.toolkit import (
     BYTE_ORDER_MARK,
     DASH,
-    REPORTS,
     Diagnosis,
     csv_line,
     format_value,
@@ -101,7 +100,7 @@ def _csv_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _print(diagnoses: Mapping[str, Diagnosis], examples: int) -> None:
-    print_section(load(REPORTS, "sections").causes_section(diagnoses), console())
+    print_section(load("krag_eval.reports", "sections").causes_section(diagnoses), console())
     for name, diagnosis in diagnoses.items():
         for cause, count in diagnosis.counts.items():
             misses = [miss for miss in diagnosis.misses if miss.cause == cause][: max(examples, 0)]

@@ -25,7 +25,6 @@ from krag_eval import (
 )
 from krag_eval.toolkit import (
     LEVELS,
-    REPORTS,
     Argument,
     JournalKind,
     KeyedJournal,
@@ -172,7 +171,7 @@ def run_bench(
         why = "The set is empty." if generation is None else str(generation.stopped)
         raise InvalidInputError(f"There is no question to score. {why}")
     run = stages.retrieve(questions, retriever, k=max(cut_offs), name=name, parameters=parameters)
-    report = load(REPORTS, "build")(
+    report = load("krag_eval.reports", "build")(
         questions, {run.name: run}, k=cut_offs, level=level, seed=seed, title=title, **settings
     )
     asked = EvalSet(choose_evenly(questions, limit), name=questions.name)
