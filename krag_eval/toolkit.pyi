@@ -12,7 +12,6 @@ from ._utils.checks import check_path as check_path
 from ._utils.checks import one_of as one_of
 from ._utils.errors import Argument as Argument
 from ._utils.errors import Part as Part
-from ._utils.errors import Parts as Parts
 from ._utils.errors import RetrieverError as RetrieverError
 from ._utils.errors import describe_type as describe_type
 from ._utils.errors import did_you_mean as did_you_mean
@@ -24,7 +23,6 @@ from ._utils.errors import refuse_raised as refuse_raised
 from ._utils.errors import show as show
 from ._utils.errors import warn as warn
 from ._utils.errors import with_name as with_name
-from ._utils.errors import worded as worded
 from ._utils.files.encodings import decode as decode
 from ._utils.files.io import DASH as DASH
 from ._utils.files.io import StrPath as StrPath
@@ -61,7 +59,6 @@ from ._utils.formatting import format_mean as format_mean
 from ._utils.formatting import format_p as format_p
 from ._utils.formatting import format_signed as format_signed
 from ._utils.formatting import format_value as format_value
-from ._utils.formatting import in_quotes as in_quotes
 from ._utils.formatting import number_of as number_of
 from ._utils.formatting import one_line as one_line
 from ._utils.formatting import qualified_name as qualified_name
@@ -347,7 +344,6 @@ from .retrievers.sources import source_of_module as source_of_module
 from .statistics.bootstrap import unseen_share as unseen_share
 from .statistics.bounded_mean import BoundedMean as BoundedMean
 from .statistics.checks import check_intervals as check_intervals
-from .statistics.checks import need_scipy as need_scipy
 from .statistics.distributions import ValueDistribution as ValueDistribution
 from .statistics.intervals import Sample as Sample
 from .statistics.intervals import sample_intervals as sample_intervals
@@ -363,6 +359,5 @@ from .tables.model import seconds_cell as seconds_cell
 from .tables.model import share_cell as share_cell
 from .tables.model import text_cell as text_cell
 from .tables.model import value_cell as value_cell
-from .tables.sheets import BYTE_ORDER_MARK as BYTE_ORDER_MARK
-from .tables.sheets import csv_line as csv_line
-from .tables.sheets import neutralise as neutralise
+from .tables.sheets import as_cell as as_cell
+from .tables.sheets import csv_lines as csv_lines

@@ -50,7 +50,7 @@ from krag_eval.toolkit import (
     gold_first,
     json_text,
     load,
-    need_scipy,
+    need_installed,
     number_cell,
     number_of,
     one_line,
@@ -350,7 +350,7 @@ def compare_chunkers(
         InvalidInputError: An argument cannot be used; the message names the chunker, document and chunk.
         MissingDependencyError: scipy is not installed, or what the retriever needs.
     """
-    need_scipy("compare_chunkers")
+    need_installed("compare_chunkers", "scipy", "stats")
     check_names(options, OptionalRunOptions.__annotations__)
     given = _check_chunkers(chunkers)
     tokens = _check_budgets(budgets)

@@ -34,7 +34,7 @@ from krag_eval.toolkit import (
     gold_first,
     load,
     make_settings,
-    need_scipy,
+    need_installed,
     number_of,
     one_line,
     one_of,
@@ -251,7 +251,7 @@ def estimate(
     Source: Angelopoulos, Duchi & Zrnic (2023), PPI++, arXiv:2311.01453; with unequal probabilities it is the
     regression estimator of Särndal, Swensson & Wretman (1992), Model Assisted Survey Sampling, 6.4.
     """
-    need_scipy("estimate")
+    need_installed("estimate", "scipy", "stats")
     check_number("confidence", confidence, "Give one such as 0.95.", above=0, below=1)
     check_count("seed", seed, least=0)
     one_of("gain", gain, ("exponential", "linear"))

@@ -19,9 +19,9 @@ from krag_eval.toolkit import (
     clip,
     count_cell,
     format_interval,
-    in_quotes,
     number_of,
     seconds_cell,
+    show,
     text_cell,
 )
 from krag_eval_report.notebook_tables import (
@@ -102,13 +102,13 @@ def _run(run: Run) -> str:
 
 def _named(documents: Sequence[Document]) -> str:
     """Return documents by their ids, or by the beginning of their texts."""
-    return ", ".join(clip(one.id, 40) if one.id else in_quotes(one.text, 40) for one in documents)
+    return ", ".join(clip(one.id, 40) if one.id else show(one.text, 40) for one in documents)
 
 
 def _inspection(inspection: Any) -> str:
     """Return the fields of an `Inspection`, what each is taken for, and how the file is read."""
     rows = tuple(
-        (_text(one.role), _text(one.name), _text(in_quotes(str(one.example), 80)), _text(one.why))
+        (_text(one.role), _text(one.name), _text(show(str(one.example), 80)), _text(one.why))
         for one in inspection.fields
     )
     table = Table("fields", None, _columns("role", "field", "example", "why"), rows, inspection.note or None)

@@ -28,7 +28,6 @@ from krag_eval.toolkit import (
     Argument,
     JournalKind,
     KeyedJournal,
-    Parts,
     ProgressHook,
     RetrieverChangedError,
     ScoringSettings,
@@ -39,7 +38,7 @@ from krag_eval.toolkit import (
     hook_for,
     load,
     make_settings,
-    need_scipy,
+    need_installed,
     one_of,
     qualified_name,
     warn,
@@ -365,7 +364,7 @@ def check_before(answer: object, level: str, **settings: Unpack[ScoringSettings]
 def why_no_intervals() -> str | None:
     """Say what is missing for intervals; None if nothing is."""
     try:
-        need_scipy("The interval of a mean")
+        need_installed("The interval of a mean", "scipy", "stats")
     except MissingDependencyError as error:
         return str(error)
     return None
@@ -404,7 +403,7 @@ def choose_evenly(questions: Sequence[Question], most: int) -> list[Question]:
     return [questions[place] for place in sorted(place for _, _, place in sorted(places)[:most])]
 
 
-_CURE: Parts = (
+_CURE = (
     "Have the retriever return texts, give the corpus with their ids, or skip answers with ",
     Argument("skip_e2e", True),
     ".",

@@ -16,7 +16,6 @@ from krag_eval.toolkit import (
     IdKey,
     JournalKind,
     KeyedJournal,
-    Parts,
     ProgressHook,
     check_count,
     check_number,
@@ -25,7 +24,6 @@ from krag_eval.toolkit import (
     refuse,
     reporter,
     warn,
-    worded,
 )
 from krag_eval_llm.failures import ModelSetupError
 from krag_eval_llm.model import LanguageModel, as_language_model
@@ -145,7 +143,7 @@ def generate_evalset(
         try:
             made = generator.generate(asker, checks)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(worded(("Stopped. ", *_where(rows)))) from None
+            raise KeyboardInterrupt(str(ModelSetupError("Stopped. ", *_where(rows)))) from None
         except ModelSetupError as error:
             if not len(rows):
                 raise
@@ -177,7 +175,7 @@ def _teller(hook: ProgressHook | None, total: int, model: LanguageModel) -> Call
     return tell
 
 
-def _where(rows: KeyedJournal) -> Parts:
+def _where(rows: KeyedJournal) -> tuple[str | Argument, ...]:
     """Say how many answers are recorded, and how to resume."""
     if rows.path is None:
         lost = f"{len(rows):,} answers of the model are lost. To be able to resume, give "
