@@ -81,8 +81,6 @@ from ._utils.plugins import Pictured as Pictured
 from ._utils.plugins import ShownInNotebooks as ShownInNotebooks
 from ._utils.plugins import load as load
 from ._utils.plugins import offered as offered
-from ._utils.progress import ProgressHook as ProgressHook
-from ._utils.progress import hook_for as hook_for
 from ._utils.progress import reporter as reporter
 from ._utils.redaction import as_cause as as_cause
 from ._utils.redaction import default_redactor as default_redactor

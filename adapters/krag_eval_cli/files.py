@@ -8,17 +8,16 @@ import itertools
 import json
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from krag_eval import Document, EvalSet, InvalidInputError, Run, read_corpus, read_evalset, read_run
+from krag_eval import Document, EvalSet, InvalidInputError, Run, RunProgress, read_corpus, read_evalset, read_run
 from krag_eval.toolkit import (
     CELLS,
     DASH,
     FIELDS_OF,
-    ProgressHook,
     Source,
     cached_property,
     detect,
@@ -196,7 +195,7 @@ def read_runs(
     *,
     id_key: str | None,
     max_bad_rows: int = 0,
-    progress: ProgressHook | None = None,
+    progress: Callable[[RunProgress], object] | None = None,
 ) -> dict[str, Run]:
     """Return the runs in these files by name: the file's name, with as much of its path as tells it from the others."""
     runs: dict[str, Run] = {}

@@ -13,17 +13,8 @@ from functools import partial
 from importlib import resources
 from typing import Any
 
-from krag_eval import Document, InvalidInputError, KragEvalError, Question, Run
-from krag_eval.toolkit import (
-    DaemonThreads,
-    JournalKind,
-    KeyedJournal,
-    ProgressHook,
-    describe_error,
-    describe_type,
-    refuse,
-    reporter,
-)
+from krag_eval import Document, InvalidInputError, KragEvalError, Question, Run, RunProgress
+from krag_eval.toolkit import DaemonThreads, JournalKind, KeyedJournal, describe_error, describe_type, refuse, reporter
 from krag_eval_llm.calling import TimeLimit
 from krag_eval_llm.failures import ModelSetupError
 from krag_eval_llm.model import LanguageModel, as_language_model
@@ -55,7 +46,7 @@ def answer_questions(
     journal: KeyedJournal,
     *,
     concurrency: int = 8,
-    progress: ProgressHook | None = None,
+    progress: bool | Callable[[RunProgress], object] | None = None,
 ) -> dict[str, str | Exception]:
     """Have each question answered from its documents, unless the journal has the answer.
 

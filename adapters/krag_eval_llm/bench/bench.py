@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, UserDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -16,6 +16,7 @@ from krag_eval import (
     MissingDependencyError,
     Question,
     Run,
+    RunProgress,
     RunStoppedError,
     as_document,
     as_evalset,
@@ -28,14 +29,12 @@ from krag_eval.toolkit import (
     Argument,
     JournalKind,
     KeyedJournal,
-    ProgressHook,
     RetrieverChangedError,
     ScoringSettings,
     TextSettings,
     check_count,
     check_embeddings,
     check_ranks,
-    hook_for,
     load,
     make_settings,
     need_installed,
@@ -84,7 +83,7 @@ def run_bench(
     timeout: float | None = None,
     level: str = "chunk",
     title: str | None = None,
-    progress: bool | ProgressHook | None = True,
+    progress: bool | Callable[[RunProgress], object] | None = True,
     **settings: Unpack[TextSettings],
 ) -> Bench:
     """Generate questions from chunks, retrieve, answer, score both, and report.
@@ -142,7 +141,7 @@ def run_bench(
         None if journals is None else Path(journals),
         check_count("concurrency", concurrency),
         timeout,
-        hook_for(progress),
+        progress,
     )
     generation: GenerationReport | None = None
     if evalset is not None:
@@ -237,13 +236,13 @@ class Stages:
         journals: The folder of the journals; None keeps none.
         concurrency: How many questions to process at a time.
         timeout: The time limit of one call in seconds, or None.
-        progress: Called with the progress of a stage, or None.
+        progress: As for `run_bench`.
     """
 
     journals: Path | None
     concurrency: int
     timeout: float | None
-    progress: ProgressHook | None
+    progress: bool | Callable[[RunProgress], object] | None
 
     def generate(
         self, corpus: object, model: LanguageModel, *, samples: int, mode: str, language: str, seed: int

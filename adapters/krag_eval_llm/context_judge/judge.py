@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval import Document, InvalidInputError, Run, __version__, as_document, normalize
+from krag_eval import Document, InvalidInputError, Run, RunProgress, __version__, as_document, normalize
 from krag_eval.toolkit import (
     DaemonThreads,
     MeanState,
-    ProgressHook,
     RetrieverError,
     check_count,
     describe_error,
@@ -71,7 +70,7 @@ def judge_contexts(
     cache: MutableMapping[str, Any] | None = None,
     concurrency: int = 8,
     intervals: bool | float = False,
-    progress: ProgressHook | None = None,
+    progress: bool | Callable[[RunProgress], object] | None = None,
 ) -> ContextResult:
     """Have a language model judge the retrieved chunks against the reference answers.
 
@@ -150,7 +149,7 @@ def _in_threads(
     metrics: Sequence[str],
     workers: int,
     cache: MutableMapping[str, Any],
-    progress: ProgressHook | None,
+    progress: bool | Callable[[RunProgress], object] | None,
 ) -> list[ContextRow]:
     """Return the rows in order; after an error nothing more is asked.
 
