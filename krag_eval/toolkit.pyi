@@ -122,11 +122,7 @@ from .analysis.comparison.text import of_clusters as of_clusters
 from .analysis.funnel import Funnel as Funnel
 from .analysis.funnel import funnels_of as funnels_of
 from .analysis.funnel import meaning_of as meaning_of
-from .analysis.gate import SCORING_KEYS as SCORING_KEYS
 from .analysis.gate import GateReport as GateReport
-from .analysis.gate import Requirement as Requirement
-from .analysis.gate import missed_by as missed_by
-from .analysis.gate import name_questions as name_questions
 from .analysis.planning import pilot_deviation as pilot_deviation
 from .analysis.planning import pilot_differences as pilot_differences
 from .datasets.argument_order import gold_first as gold_first
@@ -326,9 +322,7 @@ from .metrics.names import DEFAULT_CUT_OFFS as DEFAULT_CUT_OFFS
 from .metrics.names import LIVE_CUT_OFFS as LIVE_CUT_OFFS
 from .metrics.names import DefaultCutOffs as DefaultCutOffs
 from .metrics.names import as_key as as_key
-from .metrics.names import at_level as at_level
 from .metrics.names import is_lower_better as is_lower_better
-from .metrics.names import read_metrics as read_metrics
 from .metrics.ndcg import Ideal as Ideal
 from .metrics.ndcg import ideal_of as ideal_of
 from .metrics.ndcg import ndcg as ndcg
