@@ -15,17 +15,15 @@ from typing import Any
 
 from krag_eval import Document, EvalSet, InvalidInputError, Run, read_corpus, read_evalset, read_run
 from krag_eval.toolkit import (
-    CELLS,
     DASH,
     FIELDS_OF,
+    Format,
     ProgressHook,
     Source,
     beside,
     cached_property,
-    detect,
     did_you_mean,
     has_column,
-    named_format,
     one_of,
     refuse,
     reporter,
@@ -62,7 +60,7 @@ class FileOptions:
         questions = read_evalset(path, **self.reading(path, "evalset"), **settings)
         if self.separator is not None or path in runs or DASH in map(str, (path, *runs)):
             return questions
-        if Source(path).container not in CELLS:
+        if not Source(path).is_table:
             return questions
         others = partial(itertools.chain.from_iterable, map(self._peeked, runs))
         split: EvalSet = beside("split_cells")(questions, path, others)
@@ -148,9 +146,9 @@ class FileOptions:
     def _format_of(self, path: Path) -> str | None:
         if self.from_format is None or str(path) == DASH:
             return self.from_format
-        named_format(self.from_format)
+        Format.named(self.from_format)
         try:
-            detect(Source(path))
+            Format.detect(Source(path))
         except InvalidInputError:
             return self.from_format
         return None
