@@ -31,7 +31,7 @@ from krag_eval._utils.objects import cached_property
 from krag_eval.datasets.beside import beside
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import parquet, tables
-from krag_eval.datasets.formats.layout import Layout, base_of, kinds_of
+from krag_eval.datasets.formats.layout import FIELDS_OF, Layout, base_of, has_column, kinds_of
 from krag_eval.datasets.formats.nested import rows_of
 from krag_eval.datasets.formats.writing import numbered
 from krag_eval.datasets.question import RUN_HEADER
@@ -83,9 +83,11 @@ class Source:
         path: The file or folder, as messages name it.
         name: What its set is called: the name of the file, unless its format has another one.
         kind: What its rows are read as: `evalset`, `run` or `corpus`; None for the rows of other programs.
+        FIELDS: The fields that `columns` may name, by what is read.
         LARGEST: How many bytes are looked at to find out what a file is.
     """
 
+    FIELDS: ClassVar[Mapping[str, Sequence[str]]] = FIELDS_OF
     LARGEST: ClassVar[int] = 2**26
 
     def __init__(
@@ -442,6 +444,10 @@ class Source:
     def names(self) -> frozenset[str]:
         """The same as a set."""
         return frozenset(self.columns)
+
+    def has_column(self, column: str) -> bool:
+        """Return whether it has this column, or numbered ones of this name."""
+        return has_column(self.names, column)
 
     def has(self, kind: Kind) -> bool:
         """Return whether it has columns of gold documents, or of rankings, with names that we give them."""
