@@ -16,9 +16,7 @@ from krag_eval.toolkit import (
     NEAR,
     UNCHECKED,
     IdKey,
-    Row,
     Source,
-    StrPath,
     WordTokenizer,
     alternatives_in,
     as_id,
@@ -129,7 +127,7 @@ def _of_rows(evalset: object) -> Iterator[Entry | Finding]:
             yield Finding.of_parts("unreadable", error.without("question 0"), f"question {number}")
 
 
-def _of_file(path: StrPath, format_name: str | None, **table: Any) -> Iterator[Entry | Finding]:
+def _of_file(path: str | os.PathLike[str], format_name: str | None, **table: Any) -> Iterator[Entry | Finding]:
     source, read = open_source(path, format_name, "evalset", **table)
     if source.container == "parquet" and is_unchecked(read_head(path, HEAD)):
         yield Finding(kind="unchecked", message=f"The file {UNCHECKED}", places=(str(path),))
@@ -175,7 +173,7 @@ def _what_gold_is(entries: Sequence[Entry], named: Mapping[str, str]) -> Iterato
         yield find("gold", said + doubt)
 
 
-def _lines(source: Source) -> Iterator[tuple[str, Row] | Finding]:
+def _lines(source: Source) -> Iterator[tuple[str, dict[str, Any]] | Finding]:
     """Yield the rows of a JSONL file; an unreadable line does not end the reading."""
     for number, line in enumerate(_until_error(source.lines()), 1):
         if isinstance(line, Finding):
