@@ -26,7 +26,6 @@ from krag_eval.toolkit import (
     check_count,
     check_intervals,
     describe_error,
-    is_arrow_table,
     refuse,
     result_of,
     warn,
@@ -328,10 +327,12 @@ class ColumnarScorer:
 
     def _score_table(self, state: PartialState, table: Any, bad_rows: list[BadRow] | None) -> pa.RecordBatch:
         """Score a table batch by batch, as it comes through Arrow's PyCapsule interface: nothing is copied."""
-        if not is_arrow_table(table):
+        try:
+            reader = pa.RecordBatchReader.from_stream(table)
+        except (TypeError, pa.ArrowException):
             cure = "Collect a polars.LazyFrame first."
             refuse("batch", "a pyarrow.RecordBatch or a table that gives Arrow", table, cure)
-        reader, first = pa.RecordBatchReader.from_stream(table), 0
+        first = 0
         self.check_schema(reader.schema)
         scored = []
         for batch in reader:
