@@ -700,12 +700,10 @@ def main() -> None:
         name, size, folder = json.loads(line)
         for work in (write_both, read_both):
             child = in_child(functools.partial(work, HOSTILE[name], size, Path(folder)))
-            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            if code or work is read_both:
+            if code := os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
+                sys.stdout.write(f"{code}\n")
+                sys.stdout.flush()
                 break
-        if code:
-            sys.stdout.write(f"{code}\n")
-            sys.stdout.flush()
 
 
 def write_both(one: Hostile, size: int, folder: Path) -> None:

@@ -5,6 +5,7 @@ It walks the tree that Python's own parser makes, without the engine's short cut
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -47,7 +48,7 @@ class Counter:
         try:
             start = 0
             while start <= len(text):
-                end = self._all(self.tree.data, start, lambda at: at)
+                end = self._all(self.tree.data, lambda at: at, 0, start)
                 if self.is_anchored:
                     break
                 start = end if end is not None and end > start else start + 1
@@ -55,12 +56,12 @@ class Counter:
             sys.setrecursionlimit(before)
         return self.n_steps
 
-    def _all(self, nodes: list[Any], at: int, rest: Rest, done: int = 0) -> int | None:
+    def _all(self, nodes: list[Any], rest: Rest, done: int, at: int) -> int | None:
         text, known = self.text, self._known
         for number in range(done, len(nodes)):
             kind, given = node = nodes[number]
             if kind not in _OF_ONE_CHARACTER:
-                return self._one(node, at, lambda here, done=number + 1: self._all(nodes, here, rest, done))
+                return self._one(node, at, functools.partial(self._all, nodes, rest, number + 1))
             self.n_steps += 1
             if at == len(text):
                 return None
@@ -76,7 +77,7 @@ class Counter:
         self.n_steps += 1
         kind, given = node
         if kind is codes.BRANCH:
-            return next((end for way in given[1] if (end := self._all(way.data, at, rest)) is not None), None)
+            return next((end for way in given[1] if (end := self._all(way.data, rest, 0, at)) is not None), None)
         if kind is codes.SUBPATTERN:
             return self._group(given, at, rest)
         if kind in (codes.MAX_REPEAT, codes.MIN_REPEAT):
@@ -85,7 +86,7 @@ class Counter:
             end = self._repeat(True, given, 0, at, lambda here: here)
             return None if end is None else rest(end)
         if kind is codes.ATOMIC_GROUP:
-            end = self._all(given.data, at, lambda here: here)
+            end = self._all(given.data, lambda here: here, 0, at)
             return None if end is None else rest(end)
         if kind in (codes.ASSERT, codes.ASSERT_NOT):
             return rest(at) if self._looks(given, at) is (kind is codes.ASSERT) else None
@@ -125,19 +126,19 @@ class Counter:
                 self.groups[number] = at, here
             return rest(here)
 
-        return self._all(inner.data, at, leave)
+        return self._all(inner.data, leave, 0, at)
 
     def _repeat(self, is_greedy: bool, given: Any, done: int, at: int, rest: Rest) -> int | None:
         least, most, inner = given
         more = (
-            (lambda: self._all(inner.data, at, lambda here: self._again(is_greedy, given, done, at, here, rest)))
+            (lambda: self._all(inner.data, functools.partial(self._again, is_greedy, given, done, at, rest), 0, at))
             if done < most
             else (lambda: None)
         )
         ways: list[Callable[[], int | None]] = [more, *([lambda: rest(at)] if done >= least else [])]
         return next((end for way in (ways if is_greedy else ways[::-1]) if (end := way()) is not None), None)
 
-    def _again(self, is_greedy: bool, given: Any, done: int, before: int, at: int, rest: Rest) -> int | None:
+    def _again(self, is_greedy: bool, given: Any, done: int, before: int, rest: Rest, at: int) -> int | None:
         self.n_steps += 1
         return None if at == before and done >= given[0] else self._repeat(is_greedy, given, done + 1, at, rest)
 
@@ -145,7 +146,7 @@ class Counter:
         direction, inner = given
         if direction < 0:
             at -= inner.getwidth()[0]
-        return at >= 0 and self._all(inner.data, at, lambda here: here) is not None
+        return at >= 0 and self._all(inner.data, lambda here: here, 0, at) is not None
 
     def _is_at(self, where: Any, at: int) -> bool:
         if where in (codes.AT_BEGINNING, codes.AT_BEGINNING_STRING):
