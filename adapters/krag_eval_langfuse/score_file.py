@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from krag_eval import InvalidInputError, KragEvalError
-from krag_eval.toolkit import lifecycle, warn
+from krag_eval.toolkit import this_process, warn
 from krag_eval_langfuse.delivery import AT_ONCE
 from krag_eval_langfuse.scores import Score, score_from_row
 from krag_eval_langfuse.write_ahead_log import is_whole
@@ -550,7 +550,7 @@ def _after_fork(*, is_child: bool) -> None:
         _HELD.pop().after_fork(is_child=is_child)
 
 
-lifecycle.at_fork(
+this_process.at_fork(
     before=_before_fork,
     in_parent=lambda: _after_fork(is_child=False),
     in_child=lambda: _after_fork(is_child=True),

@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any
 
 from krag_eval import EvaluationResult, InvalidInputError
-from krag_eval.toolkit import IdKey, QueryResult, RetrievalScorer, ScoringSettings, describe_error, lifecycle, warn
+from krag_eval.evaluation import QueryResult
+from krag_eval.toolkit import IdKey, RetrievalScorer, ScoringSettings, describe_error, this_process, warn
 from krag_eval_live.gold import Gold, GoldLookup, is_evalset
 from krag_eval_live.retrievals import Retrieval
 from krag_eval_live.sessions import SessionJudge
@@ -25,7 +26,7 @@ _YIELD_SECONDS = 0.00005
 
 def yield_to_others() -> None:
     """Let the application's threads run, until the process exits and waits for the scores."""
-    if lifecycle.seconds_exiting() is None:
+    if this_process.seconds_exiting() is None:
         time.sleep(_YIELD_SECONDS)
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from krag_eval import Document, EvaluationResult, InvalidInputError, Run, RunRow, Search
-from krag_eval.toolkit import NOT_ENDED, Copier, RetrievalScorer, Stage, describe_error
+from krag_eval.datasets import Stage
+from krag_eval.toolkit import NOT_ENDED, Copier, RetrievalScorer, describe_error
 from krag_eval_live.gold import Gold, GoldLookup
 from krag_eval_live.retrievals import Retrieval, TakenDocument, read_taken
 from krag_eval_live.sinks import ScoredSession

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
@@ -126,6 +127,16 @@ class EvalSet(ShownInNotebooks, Sequence[Question]):
     def gold(self, level: str = "chunk", doc_key: IdKey = DOC_KEY) -> list[list[Any]]:
         """Return the gold documents of each question at a level, as `evaluate` takes them."""
         return [question.gold_at(level, doc_key) for question in self]
+
+    def find_doc_key(self, found: Iterable[Document]) -> str | None:
+        """Return the metadata key under which most of these documents have ids of gold documents; None if none has.
+
+        It is `.id` where no key has them, and documents have them as their own ids.
+        """
+        wanted, listed = {doc_id for question in self for doc_id in question.gold_doc_ids}, list(found)
+        keys = Counter(key for document in listed for key, value in document.metadata.items() if as_id(value) in wanted)
+        own = OWN_ID if any(document.id in wanted for document in listed) else None
+        return next((key for key, _ in keys.most_common(1)), own)
 
     def where(self, keep: Callable[[Question], bool] | None = None, **values: object) -> EvalSet:
         """Return the questions for which `keep` holds and whose fields, or metadata, have these values.
