@@ -125,7 +125,6 @@ from .documents.readers import IdKey as IdKey
 from .documents.readers import as_id as as_id
 from .documents.readers import fields_of as fields_of
 from .documents.readers import id_at as id_at
-from .documents.readers import joined_id as joined_id
 from .documents.readers import nfc as nfc
 from .documents.readers import read_grade as read_grade
 from .documents.readers import reader_of_type as reader_of_type
@@ -170,7 +169,6 @@ from .matching.rouge import pairs_above as pairs_above
 from .matching.settings import ScoringSettings as ScoringSettings
 from .matching.settings import Settings as Settings
 from .matching.settings import TextSettings as TextSettings
-from .matching.settings import key_name as key_name
 from .matching.settings import make_settings as make_settings
 from .matching.spans import CorpusTexts as CorpusTexts
 from .matching.spans import read_places as read_places
