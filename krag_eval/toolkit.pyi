@@ -57,7 +57,6 @@ from ._utils.formatting import aligned as aligned
 from ._utils.formatting import clip as clip
 from ._utils.formatting import display_width as display_width
 from ._utils.formatting import escape_controls as escape_controls
-from ._utils.formatting import format_interval as format_interval
 from ._utils.formatting import format_mean as format_mean
 from ._utils.formatting import format_value as format_value
 from ._utils.formatting import in_quotes as in_quotes
@@ -78,7 +77,6 @@ from ._utils.objects import OfOneProcess as OfOneProcess
 from ._utils.objects import Printed as Printed
 from ._utils.objects import ShortRepr as ShortRepr
 from ._utils.objects import cached_property as cached_property
-from ._utils.plugins import LABELS as LABELS
 from ._utils.plugins import REPORTS as REPORTS
 from ._utils.plugins import Pictured as Pictured
 from ._utils.plugins import ShownInNotebooks as ShownInNotebooks
@@ -92,7 +90,6 @@ from ._utils.redaction import describe_error as describe_error
 from ._utils.redaction import redact as redact
 from ._utils.said import Said as Said
 from ._utils.said import said as said
-from ._utils.said import sentences as sentences
 from ._utils.serialization import Tabular as Tabular
 from ._utils.serialization import data_frame as data_frame
 from ._utils.serialization import json_text as json_text
@@ -104,8 +101,7 @@ from .analysis.comparison.compare import COMPARED_CUT_OFFS as COMPARED_CUT_OFFS
 from .analysis.comparison.compare import COMPARED_OF_SESSIONS as COMPARED_OF_SESSIONS
 from .analysis.comparison.compare import DECISIVE_METRICS as DECISIVE_METRICS
 from .analysis.comparison.compare import decisive_keys as decisive_keys
-from .analysis.comparison.systems import Slice as Slice
-from .analysis.comparison.systems import score_systems as score_systems
+from .analysis.comparison.systems import ScoredSystems as ScoredSystems
 from .analysis.comparison.systems import some as some
 from .analysis.funnel import funnels_of as funnels_of
 from .analysis.gate import SCORING_KEYS as SCORING_KEYS
@@ -214,7 +210,7 @@ from .evaluation.choices import CHOICES_OF as CHOICES_OF
 from .evaluation.detail import detail_of as detail_of
 from .evaluation.explanation import show_document as show_document
 from .evaluation.intervals import Clusters as Clusters
-from .evaluation.intervals import add_intervals as add_intervals
+from .evaluation.intervals import intervals_of_columns as intervals_of_columns
 from .evaluation.intervals import with_intervals as with_intervals
 from .evaluation.pipeline import Judged as Judged
 from .evaluation.pipeline import MetricFunction as MetricFunction
@@ -297,7 +293,6 @@ from .metrics.names import as_key as as_key
 from .metrics.names import at_level as at_level
 from .metrics.names import is_lower_better as is_lower_better
 from .metrics.names import read_metrics as read_metrics
-from .metrics.ndcg import Ideal as Ideal
 from .metrics.ndcg import ideal_of as ideal_of
 from .metrics.ndcg import ndcg as ndcg
 from .metrics.sessions import SessionJudgments as SessionJudgments
@@ -314,9 +309,6 @@ from .statistics.bootstrap import unseen_share as unseen_share
 from .statistics.bounded_mean import BoundedMean as BoundedMean
 from .statistics.checks import check_intervals as check_intervals
 from .statistics.checks import need_scipy as need_scipy
-from .statistics.distributions import ValueDistribution as ValueDistribution
-from .statistics.intervals import Sample as Sample
-from .statistics.intervals import sample_intervals as sample_intervals
 from .tables.model import Cell as Cell
 from .tables.model import Column as Column
 from .tables.model import Section as Section

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 from krag_eval import InvalidInputError, KragEvalError, __version__, read_evalset, read_run
-from krag_eval.toolkit import LABELS, Source, detect, load, needing, parse_json, read_checked
+from krag_eval.toolkit import Source, detect, load, needing, parse_json, read_checked
 from krag_eval_report.build import build_report
 from krag_eval_report.html.page import (
     digest,
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+LABELS = "krag_eval.labels"
+"""The entry points of the package for labels."""
 MOST_BYTES = 1_000_000
 """The largest body of a request; a label holds one document."""
 

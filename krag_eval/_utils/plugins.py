@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = "krag_eval.formats"
-LABELS = "krag_eval.labels"
 REPORTS = "krag_eval.reports"
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,9 +27,10 @@ from krag_eval.metrics.ranking import harmonic_mean
 from krag_eval.statistics.bounded_mean import BoundedMean, Interval, ProvenMean, SummedMean
 from krag_eval.statistics.checks import check_confidence, need_scipy
 from krag_eval.statistics.clusters import cluster_intervals, connected, width_ratio
-from krag_eval.statistics.distributions import CountDistribution
+from krag_eval.statistics.distributions import CountDistribution, ValueDistribution
 from krag_eval.statistics.intervals import Pooled, Sample, sample_intervals
 
+Name = TypeVar("Name")
 Clusters = str | Sequence[object] | Mapping[str, object] | None
 """What makes queries depend on each other: a field, labels in the order of the queries or by their ids, or nothing."""
 
@@ -98,7 +99,24 @@ def intervals_of(
     return sample_intervals(samples, confidence, rounds, seed)
 
 
-def add_intervals(
+def intervals_of_columns(columns: Mapping[Name, FloatArray], confidence: float = 0.95) -> dict[Name, Interval | None]:
+    """Return the interval of the mean of each column, as `intervals_of` does for results, with seed 0. Needs scipy.
+
+    Args:
+        columns: Values by name, NaN where undefined; shape (n,).
+        confidence: How often such intervals should contain the mean over all values that might be.
+
+    Returns:
+        The lower and the upper end by name; None where no value is defined.
+
+    Raises:
+        MissingDependencyError: scipy is not installed.
+    """
+    samples = {name: Sample(ValueDistribution.of(column)) for name, column in columns.items()}
+    return sample_intervals(samples, confidence, 10_000, 0)
+
+
+def with_all_intervals(
     results: Mapping[str, EvaluationResult],
     seed: int,
     cluster: Clusters = None,

@@ -8,10 +8,10 @@ import webbrowser
 from pathlib import Path
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import LABELS, load, needing, number_of, refuse, threads
+from krag_eval.toolkit import load, needing, number_of, refuse, threads
 from krag_eval_cli.output import console, notes
 from krag_eval_report.languages import language_of
-from krag_eval_report.view import Folder, view_app
+from krag_eval_report.view import LABELS, Folder, view_app
 
 
 def view(

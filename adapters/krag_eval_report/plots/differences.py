@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from krag_eval import MissingDependencyError
-from krag_eval.toolkit import FloatArray, Sample, ValueDistribution, format_value, sample_intervals
+from krag_eval.toolkit import FloatArray, format_value, intervals_of_columns
 from krag_eval_report.cells import changed
 from krag_eval_report.plots.distributions import stacked_bars
 from krag_eval_report.plots.drawing import (
@@ -32,7 +32,7 @@ from krag_eval_report.sections.slices import name_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from krag_eval.toolkit import Slice
+    from krag_eval.analysis import Slice
 
 _MOST_BARS, _MOST_SLICES = 24, 30
 # A bootstrap of more would take seconds, and its interval would be narrower than a marker.
@@ -123,11 +123,9 @@ def _values(report: Report, number: int, key: str, part: Slice) -> FloatArray:
 
 
 def _intervals(values: list[FloatArray]) -> list[tuple[float, float] | None]:
-    samples = {
-        place: Sample(ValueDistribution.of(of)) for place, of in enumerate(values) if 0 < len(of) <= _MOST_VALUES
-    }
+    columns = {place: of for place, of in enumerate(values) if 0 < len(of) <= _MOST_VALUES}
     try:
-        found = sample_intervals(samples, 0.95, 10_000, 0)
+        found = intervals_of_columns(columns)
     except MissingDependencyError:  # scipy; the report says so
         return [None] * len(values)
     return [found.get(place) for place in range(len(values))]

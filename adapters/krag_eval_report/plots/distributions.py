@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from krag_eval.analysis import Funnel
-from krag_eval.toolkit import CAUSES, FloatArray, format_interval, format_value, shorten
+from krag_eval.toolkit import CAUSES, Cell, FloatArray, format_value, shorten
 from krag_eval_report.cells import door, run_alone, worst_first
 from krag_eval_report.plots.drawing import COLOURS as RUNS
 from krag_eval_report.plots.drawing import (
@@ -237,7 +237,7 @@ def _bars(axes: Axes, report: Report, number: int, metric: str, cut_offs: list[s
 
 
 def _describe_value(system: ReportedSystem, key: str) -> str:
-    interval = format_interval(system.interval(key))
+    interval = Cell.of_interval(system.interval(key)).text
     return f"{key} {format_value(system.value(key))}" + (f" ({interval})" if interval else "")
 
 
