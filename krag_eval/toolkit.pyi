@@ -1,8 +1,5 @@
 """What packages beside the core may use and users do not; `toolkit.py` says what it promises."""
 
-from ._utils import lifecycle as lifecycle
-from ._utils import retrying as retrying
-from ._utils import threads as threads
 from ._utils.arrays import BoolArray as BoolArray
 from ._utils.arrays import FloatArray as FloatArray
 from ._utils.arrays import IntArray as IntArray
@@ -15,7 +12,6 @@ from ._utils.checks import check_path as check_path
 from ._utils.checks import one_of as one_of
 from ._utils.errors import Argument as Argument
 from ._utils.errors import Part as Part
-from ._utils.errors import Parts as Parts
 from ._utils.errors import RetrieverError as RetrieverError
 from ._utils.errors import describe_type as describe_type
 from ._utils.errors import did_you_mean as did_you_mean
@@ -27,7 +23,6 @@ from ._utils.errors import refuse_raised as refuse_raised
 from ._utils.errors import show as show
 from ._utils.errors import warn as warn
 from ._utils.errors import with_name as with_name
-from ._utils.errors import worded as worded
 from ._utils.files.encodings import decode as decode
 from ._utils.files.io import DASH as DASH
 from ._utils.files.io import StrPath as StrPath
@@ -59,7 +54,6 @@ from ._utils.formatting import display_width as display_width
 from ._utils.formatting import escape_controls as escape_controls
 from ._utils.formatting import format_mean as format_mean
 from ._utils.formatting import format_value as format_value
-from ._utils.formatting import in_quotes as in_quotes
 from ._utils.formatting import number_of as number_of
 from ._utils.formatting import one_line as one_line
 from ._utils.formatting import qualified_name as qualified_name
@@ -68,6 +62,7 @@ from ._utils.journal.keyed import KeyedJournal as KeyedJournal
 from ._utils.journal.rows import JournalKind as JournalKind
 from ._utils.journal.rows import read_checked as read_checked
 from ._utils.journal.rows import with_checksum as with_checksum
+from ._utils.lifecycle import this_process as this_process
 from ._utils.limits import DEFAULT_LIMITS as DEFAULT_LIMITS
 from ._utils.limits import limit as limit
 from ._utils.limits import shown as shown
@@ -77,17 +72,17 @@ from ._utils.objects import OfOneProcess as OfOneProcess
 from ._utils.objects import Printed as Printed
 from ._utils.objects import ShortRepr as ShortRepr
 from ._utils.objects import cached_property as cached_property
-from ._utils.plugins import REPORTS as REPORTS
 from ._utils.plugins import Pictured as Pictured
 from ._utils.plugins import ShownInNotebooks as ShownInNotebooks
 from ._utils.plugins import load as load
 from ._utils.plugins import offered as offered
-from ._utils.progress import ProgressHook as ProgressHook
-from ._utils.progress import hook_for as hook_for
 from ._utils.progress import reporter as reporter
 from ._utils.redaction import as_cause as as_cause
 from ._utils.redaction import describe_error as describe_error
 from ._utils.redaction import redact as redact
+from ._utils.retrying import Retrying as Retrying
+from ._utils.retrying import backoff as backoff
+from ._utils.retrying import status_and_wait as status_and_wait
 from ._utils.said import Said as Said
 from ._utils.said import said as said
 from ._utils.serialization import Tabular as Tabular
@@ -97,6 +92,8 @@ from ._utils.serialization import plain_fields as plain_fields
 from ._utils.serialization import read_integer as read_integer
 from ._utils.suggestions import check_names as check_names
 from ._utils.suggestions import key_hint as key_hint
+from ._utils.threads import DaemonThreads as DaemonThreads
+from ._utils.threads import start_thread as start_thread
 from .analysis.comparison.compare import COMPARED_CUT_OFFS as COMPARED_CUT_OFFS
 from .analysis.comparison.compare import COMPARED_OF_SESSIONS as COMPARED_OF_SESSIONS
 from .analysis.comparison.compare import DECISIVE_METRICS as DECISIVE_METRICS
@@ -110,7 +107,6 @@ from .analysis.gate import name_questions as name_questions
 from .analysis.planning import pilot_deviation as pilot_deviation
 from .analysis.planning import pilot_differences as pilot_differences
 from .datasets.argument_order import gold_first as gold_first
-from .datasets.beside import beside as beside
 from .datasets.bulk import without_collector as without_collector
 from .datasets.by_query import gold_document as gold_document
 from .datasets.by_query import in_single_precision as in_single_precision
@@ -308,11 +304,9 @@ from .retrievers.sources import source_of_module as source_of_module
 from .statistics.bootstrap import unseen_share as unseen_share
 from .statistics.bounded_mean import BoundedMean as BoundedMean
 from .statistics.checks import check_intervals as check_intervals
-from .statistics.checks import need_scipy as need_scipy
 from .tables.model import Cell as Cell
 from .tables.model import Column as Column
 from .tables.model import Section as Section
 from .tables.model import Table as Table
-from .tables.sheets import BYTE_ORDER_MARK as BYTE_ORDER_MARK
-from .tables.sheets import csv_line as csv_line
-from .tables.sheets import neutralise as neutralise
+from .tables.sheets import as_cell as as_cell
+from .tables.sheets import csv_lines as csv_lines

@@ -25,7 +25,6 @@ from krag_eval.toolkit import (
     Argument,
     Kind,
     Part,
-    Parts,
     Source,
     as_id,
     escape_controls,
@@ -208,7 +207,7 @@ def understood(source: Source, kind: Kind) -> None:
             raise InvalidInputError(f"{source.path}: ", *refusal(found, kind, source.path))
 
 
-def refusal(found: Understanding, kind: str, path: str) -> Parts:
+def refusal(found: Understanding, kind: str, path: str) -> tuple[Part, ...]:
     """Return what to say of the rows of a file that cannot be read as what is wanted, or in more than one way."""
     readings = found.readings
     if len(readings) > 1:
@@ -236,7 +235,7 @@ def refusal(found: Understanding, kind: str, path: str) -> Parts:
     return (f"holds an evaluation set and nothing that was retrieved: {one.meaning}. Give a run.",)
 
 
-def no_column(columns: Mapping[str, Any], field: str, names: Iterable[str]) -> Parts:
+def no_column(columns: Mapping[str, Any], field: str, names: Iterable[str]) -> tuple[Part, ...]:
     """Return sentences about the column of a field that is not there, with what may be meant.
 
     >>> print(*no_column({"question": "querry"}, "question", ["query", "pos"]), sep="")
@@ -257,7 +256,7 @@ def no_column(columns: Mapping[str, Any], field: str, names: Iterable[str]) -> P
 
 def suggestion(
     kind: str, row: Mapping[str, Any], wanted: str | None = None, given: Mapping[str, Any] | None = None
-) -> Parts:
+) -> tuple[Part, ...]:
     """Return sentences that list the columns of a row and suggest `columns` if it is certain what is meant.
 
     Args:

@@ -32,7 +32,6 @@ from krag_eval.toolkit import (
     plain_fields,
     read_json,
     split_ids,
-    worded,
     write_atomically,
 )
 from krag_eval_formats.field_roles import Field, Reading, Understanding, refusal, understand
@@ -219,7 +218,7 @@ def inspect_file(
 
 
 def _said(found: Understanding, path: str) -> str:
-    text = worded(refusal(found, "evalset", path))
+    text = str(InvalidInputError(*refusal(found, "evalset", path)))
     return text[:1].upper() + text[1:]
 
 

@@ -21,12 +21,12 @@ from krag_eval.toolkit import (
     count_repeats,
     describe_error,
     judge_batch,
-    lifecycle,
     make_settings,
     measure,
     one_of,
     settings_at,
     signature_of,
+    this_process,
     warn,
 )
 from krag_eval_live.gold import Gold, GoldLookup, is_evalset
@@ -43,7 +43,7 @@ _YIELD_SECONDS = 0.00005
 
 def yield_to_others() -> None:
     """Let the application's threads run, until the process exits and waits for the scores."""
-    if lifecycle.seconds_exiting() is None:
+    if this_process.seconds_exiting() is None:
         time.sleep(_YIELD_SECONDS)
 
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from krag_eval import __version__
 from krag_eval.analysis import ComparisonRow
 from krag_eval.toolkit import (
-    BYTE_ORDER_MARK,
     Cell,
     Column,
     Said,
     Section,
     Table,
     clip,
-    csv_line,
+    csv_lines,
     display_width,
     format_value,
     is_lower_better,
@@ -200,17 +200,20 @@ def _run(board: Board, run: RankedRun) -> dict[str, Any]:
 
 
 def leaderboard_csv(boards: Boards) -> Iterator[str]:
-    """Yield all runs of all sets as CSV with full precision; no cell is a formula of a spreadsheet."""
+    """Return all runs of all sets as lines of CSV with full precision; no cell is a formula of a spreadsheet."""
     keys = list(dict.fromkeys(key for board in boards.boards for key in board.keys))
     columns = ["set", "run", *keys, "difference", "verdict", "p50_s", "p95_s", "questions"]
-    yield BYTE_ORDER_MARK + csv_line(columns)
+    return csv_lines(itertools.chain([columns], _csv_rows(boards, keys)))
+
+
+def _csv_rows(boards: Boards, keys: Sequence[str]) -> Iterator[list[Any]]:
     for board in boards.boards:
         for run in board.runs:
             row, latency = row_of(board, run), run.latency
             values = [run.value(key) for key in keys]
             times = (None, None) if latency is None else (latency.p50, latency.p95)
             found = (None, None) if row is None else (row.difference, row.verdict)
-            yield csv_line([board.name, run.name, *values, *found, *times, board.n_questions - run.n_missing])
+            yield [board.name, run.name, *values, *found, *times, board.n_questions - run.n_missing]
 
 
 def leaderboard_html(boards: Boards, language: str | None = None) -> Iterator[str]:

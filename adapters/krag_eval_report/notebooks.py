@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from krag_eval import EvalSet, EvaluationResult, Run
 from krag_eval.analysis import Comparison
 from krag_eval.evaluation import Diagnosis
-from krag_eval.toolkit import Cell, Column, Section, Table, alternatives_in, clip, in_quotes, number_of
+from krag_eval.toolkit import Cell, Column, Section, Table, alternatives_in, clip, number_of, show
 from krag_eval_report.notebook_tables import (
     LEFT,
     QUIET,
@@ -88,13 +88,13 @@ def _run(run: Run) -> str:
 
 def _named(documents: Sequence[Document]) -> str:
     """Return documents by their ids, or by the beginning of their texts."""
-    return ", ".join(clip(one.id, 40) if one.id else in_quotes(one.text, 40) for one in documents)
+    return ", ".join(clip(one.id, 40) if one.id else show(one.text, 40) for one in documents)
 
 
 def _inspection(inspection: Any) -> str:
     """Return the fields of an `Inspection`, what each is taken for, and how the file is read."""
     rows = tuple(
-        (_text(one.role), _text(one.name), _text(in_quotes(str(one.example), 80)), _text(one.why))
+        (_text(one.role), _text(one.name), _text(show(str(one.example), 80)), _text(one.why))
         for one in inspection.fields
     )
     table = Table("fields", None, _columns("role", "field", "example", "why"), rows, inspection.note or None)

@@ -18,7 +18,7 @@ from krag_eval.toolkit import (
     Tabular,
     aligned,
     as_key,
-    csv_line,
+    csv_lines,
     data_frame,
     describe_type,
     format_value,
@@ -137,7 +137,7 @@ class Leaderboard(Printed, Pictured, ShownInNotebooks, Tabular, ComparedByFields
     def to_csv(self) -> str:
         """Return CSV with full precision; undefined values are empty, and no cell is a formula of a spreadsheet."""
         rows = self.to_dicts()
-        return "".join(map(csv_line, [list(rows[0]), *(list(row.values()) for row in rows)]))
+        return "".join(csv_lines([list(rows[0]), *(list(row.values()) for row in rows)], mark=False))
 
     def to_markdown(self) -> str:
         """Return a table of GitHub's Markdown, the best values in bold."""

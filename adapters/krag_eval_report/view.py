@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-LABELS = "krag_eval.labels"
-"""The entry points of the package for labels."""
 MOST_BYTES = 1_000_000
 """The largest body of a request; a label holds one document."""
 
@@ -119,7 +117,7 @@ def _said(pattern: re.Pattern[str], head: str) -> str:
 
 @functools.lru_cache(maxsize=10_000)
 def _kinds(path: Path, _changed: int) -> tuple[str, ...]:
-    if path.suffix == ".jsonl" and load(LABELS, "is_queue")(path):
+    if path.suffix == ".jsonl" and load("krag_eval.labels", "is_queue")(path):
         return ("queue",)
     try:
         return detect(Source(path))[1]
@@ -200,8 +198,12 @@ def view_app(
         from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse
         from starlette.routing import Mount, Route
 
-    served, building, files_of_labels = Folder(folder), threading.Lock(), labels_of or load(LABELS, "files")()
-    queues = load(LABELS, "page")()
+    served, building, files_of_labels = (
+        Folder(folder),
+        threading.Lock(),
+        labels_of or load("krag_eval.labels", "files")(),
+    )
+    queues = load("krag_eval.labels", "page")()
 
     def spoken(request: Request) -> str:
         return language or language_asked_for(request.headers.get("accept-language", "")).code

@@ -161,11 +161,6 @@ def clip(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def in_quotes(text: str | None, most: int = 90) -> str:
-    """Return the beginning of a text in quotation marks, on one line."""
-    return escape_controls(repr(clip(" ".join((text or "").split()), most)))
-
-
 def shorten(text: str, width: int) -> str:
     """Shorten a text that is too wide to its beginning and its end: similar names differ at either.
 

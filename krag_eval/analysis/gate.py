@@ -22,7 +22,7 @@ from krag_eval._utils.files.io import read_whole
 from krag_eval._utils.formatting import aligned, format_value, number_of, one_line
 from krag_eval._utils.limits import limit, shown, to_allow
 from krag_eval._utils.objects import Printed, ShortRepr, cached_property
-from krag_eval._utils.plugins import REPORTS, load
+from krag_eval._utils.plugins import load
 from krag_eval._utils.serialization import plain_fields
 from krag_eval.datasets import EvalSet, Run
 from krag_eval.datasets.argument_order import gold_first
@@ -401,7 +401,7 @@ class GateReport(Printed):
 
     def to_markdown(self) -> str:
         """Return a Markdown summary for a comment on a pull request."""
-        text: str = load(REPORTS, "summary")(self)
+        text: str = load("krag_eval.reports", "summary")(self)
         return text
 
 

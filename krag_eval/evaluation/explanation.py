@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from krag_eval._utils.arrays import IntArray
-from krag_eval._utils.formatting import clip, escape_controls, number_of, one_line
+from krag_eval._utils.errors import show
+from krag_eval._utils.formatting import number_of, one_line
 from krag_eval._utils.objects import ShortRepr
 from krag_eval.documents.document import DOC_KEY, Document, as_document
 from krag_eval.documents.readers import shown_id
@@ -300,7 +301,7 @@ def show_document(document: Document, most: int = 60) -> str:
     name = shown_id(document.id or "")
     if document.id is None and {DOC_KEY, "start", "end"} <= document.metadata.keys():
         name = f"{document.metadata[DOC_KEY]}[{document.metadata['start']}:{document.metadata['end']}]"
-    return " ".join(part for part in (one_line(name), escape_controls(repr(clip(text, most))) if text else "") if part)
+    return " ".join(part for part in (one_line(name), show(text, most) if text else "") if part)
 
 
 def _what_became(outcome: GoldOutcome, name_of: Callable[[int], str], *, is_need: bool) -> str:

@@ -9,11 +9,11 @@ from typing import Any
 from krag_eval import InvalidInputError, read_evalset, read_run, write_evalset, write_run
 from krag_eval.toolkit import (
     Source,
-    beside,
     detect,
     format_to_write,
     kinds_in,
     kinds_of,
+    load,
     named_format,
     no_looser_than,
     number_of,
@@ -82,7 +82,7 @@ def _look_at(
         held = zip(_KINDS, kinds_of((), columns), strict=True)
         return name or source.container, tuple(kind for kind, is_held in held if is_held)
     read, kinds = detect(source) if name is None else (name, kinds_in(source, name))
-    found = beside("inspect")(path, **table).kind if not kinds and source.sample else ""
+    found = load("krag_eval.formats", "inspect")(path, **table).kind if not kinds and source.sample else ""
     return read, {"run": ("run",), "log": ("run",), "both": _KINDS}.get(found, kinds)
 
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from krag_eval import EvalSet, EvaluationResult, Question, Run
 from krag_eval.toolkit import (
-    REPORTS,
     Cell,
     Column,
     ComparedByFields,
@@ -78,7 +77,7 @@ class Bench(ComparedByFields):
             InvalidInputError: The file exists, or cannot be written.
             MissingDependencyError: A package that HTML needs is not installed.
         """
-        written: Path = load(REPORTS, "write")(self.report, path, format=format, force=force)
+        written: Path = load("krag_eval.reports", "write")(self.report, path, format=format, force=force)
         return written
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.objects import Printed
-from krag_eval._utils.plugins import REPORTS, Pictured, ShownInNotebooks, load
+from krag_eval._utils.plugins import Pictured, ShownInNotebooks, load
 from krag_eval._utils.serialization import Tabular, data_frame
 from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome, Transition
 from krag_eval.analysis.comparison.text import describe, describe_transitions, describe_worst, how_tested, of_clusters
@@ -87,7 +87,7 @@ class Comparison(Printed, Pictured, ShownInNotebooks, Tabular, Compared):
         verdict of its row. If all pairs were compared, systems that share a superscript letter cannot be told apart.
         The first line, a comment, says how it was tested.
         """
-        latex: str = load(REPORTS, "latex")(self)
+        latex: str = load("krag_eval.reports", "latex")(self)
         return latex
 
     def to_markdown(self) -> str:
@@ -96,7 +96,7 @@ class Comparison(Printed, Pictured, ShownInNotebooks, Tabular, Compared):
         Of many rows and questions it has the first and says how many more there are, and of the slices the five worst,
         so that it fits into a comment of GitHub, which may have 65,536 characters.
         """
-        text: str = load(REPORTS, "summary")(self)
+        text: str = load("krag_eval.reports", "summary")(self)
         return text
 
     def report(
@@ -125,7 +125,7 @@ class Comparison(Printed, Pictured, ShownInNotebooks, Tabular, Compared):
             MissingDependencyError: A package of the extra `report` is not installed.
         """
         by = list(dict.fromkeys(row.field for row in self.slices if row.field is not None))
-        write: Callable[..., Path] = load(REPORTS, "file")
+        write: Callable[..., Path] = load("krag_eval.reports", "file")
         options = {"title": title, "format": format, "force": force, "language": language}
         return write(path, self.evalset, self.results, by=by, comparison=self, **options)
 

@@ -144,7 +144,7 @@ class ScoredSystems(NamedTuple):
         by: object,
         missing: str,
         scoring: Mapping[str, Any],
-        hook: ProgressHook | None,
+        progress: bool | ProgressHook | None,
     ) -> ScoredSystems:
         """Score one system or several, and check that their numbers compare; see `build_report` for the arguments.
 
@@ -155,7 +155,7 @@ class ScoredSystems(NamedTuple):
         given, first = check_systems(systems, baseline, fewest=1)
         questions = None if evalset is None else as_evalset(evalset)
         slices = [] if questions is None else slices_of(questions, by)
-        told = reporter(hook, "score", len(given))
+        told = reporter(progress, "score", len(given))
         told(0)
         scored = sorted(score(questions, given, missing, scoring, told), key=lambda system: system.name != first)
         check_comparable(questions, scored)
