@@ -72,7 +72,7 @@ from ._utils.objects import OfOneProcess as OfOneProcess
 from ._utils.objects import Printed as Printed
 from ._utils.objects import ShortRepr as ShortRepr
 from ._utils.objects import cached_property as cached_property
-from ._utils.plugins import Pictured as Pictured
+from ._utils.plugins import Presented as Presented
 from ._utils.plugins import ShownInNotebooks as ShownInNotebooks
 from ._utils.plugins import load as load
 from ._utils.plugins import offered as offered
@@ -85,7 +85,6 @@ from ._utils.retrying import backoff as backoff
 from ._utils.retrying import status_and_wait as status_and_wait
 from ._utils.said import Said as Said
 from ._utils.said import said as said
-from ._utils.serialization import Tabular as Tabular
 from ._utils.serialization import data_frame as data_frame
 from ._utils.serialization import json_text as json_text
 from ._utils.serialization import plain_fields as plain_fields
