@@ -19,9 +19,9 @@ from krag_eval.toolkit import (
     check_intervals,
     data_frame,
     format_value,
-    intervals_of_columns,
     json_text,
     key_hint,
+    mean_intervals,
     number_of,
     plain_fields,
     refuse,
@@ -268,6 +268,4 @@ def answer_intervals(
         MissingDependencyError: scipy is not installed.
     """
     level = check_intervals(confidence)
-    if level is None:
-        return None
-    return intervals_of_columns(values, level)
+    return None if level is None else mean_intervals(values, level)

@@ -12,19 +12,14 @@ from typing import Any, TypeVar
 from krag_eval import Document, InvalidInputError, Question, as_document, as_evalset, normalize
 from krag_eval.toolkit import (
     DOC_KEY,
-    HEAD,
     NEAR,
-    UNCHECKED,
     IdKey,
-    Row,
     Source,
-    StrPath,
     WordTokenizer,
     alternatives_in,
     as_id,
     check_number,
     group_near_duplicates,
-    is_unchecked,
     load,
     native,
     number_of,
@@ -35,6 +30,7 @@ from krag_eval.toolkit import (
     read_head,
     read_leniently,
     show,
+    unchecked,
 )
 from krag_eval_labels.corpus_checks import check_corpus
 from krag_eval_labels.findings import KINDS, Entry, Finding, ValidationReport, find
@@ -129,10 +125,10 @@ def _of_rows(evalset: object) -> Iterator[Entry | Finding]:
             yield Finding.of_parts("unreadable", error.without("question 0"), f"question {number}")
 
 
-def _of_file(path: StrPath, format_name: str | None, **table: Any) -> Iterator[Entry | Finding]:
+def _of_file(path: str | os.PathLike[str], format_name: str | None, **table: Any) -> Iterator[Entry | Finding]:
     source, read = open_source(path, format_name, "evalset", **table)
-    if source.container == "parquet" and is_unchecked(read_head(path, HEAD)):
-        yield Finding(kind="unchecked", message=f"The file {UNCHECKED}", places=(str(path),))
+    if source.container == "parquet" and (told := unchecked(read_head(path, 64))):
+        yield Finding(kind="unchecked", message=f"The file {told}", places=(str(path),))
     if read is not native.questions:
         yield from _until_error(Entry(question, place) for place, question in read(source))
         return
@@ -175,7 +171,7 @@ def _what_gold_is(entries: Sequence[Entry], named: Mapping[str, str]) -> Iterato
         yield find("gold", said + doubt)
 
 
-def _lines(source: Source) -> Iterator[tuple[str, Row] | Finding]:
+def _lines(source: Source) -> Iterator[tuple[str, dict[str, Any]] | Finding]:
     """Yield the rows of a JSONL file; an unreadable line does not end the reading."""
     for number, line in enumerate(_until_error(source.lines()), 1):
         if isinstance(line, Finding):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from krag_eval.statistics.clusters import cluster_intervals, connected, width_ra
 from krag_eval.statistics.distributions import CountDistribution, ValueDistribution
 from krag_eval.statistics.intervals import Pooled, Sample, sample_intervals
 
-Name = TypeVar("Name")
 Clusters = str | Sequence[object] | Mapping[str, object] | None
 """What makes queries depend on each other: a field, labels in the order of the queries or by their ids, or nothing."""
 
@@ -97,23 +96,6 @@ def intervals_of(
     if cluster is None and result.detail is not None:
         warn_of_shared_gold(result, result.detail.values, evalset, doc_key)
     return sample_intervals(samples, confidence, rounds, seed)
-
-
-def intervals_of_columns(columns: Mapping[Name, FloatArray], confidence: float = 0.95) -> dict[Name, Interval | None]:
-    """Return the interval of the mean of each column, as `intervals_of` does for results, with seed 0. Needs scipy.
-
-    Args:
-        columns: Values by name, NaN where undefined; shape (n,).
-        confidence: How often such intervals should contain the mean over all values that might be.
-
-    Returns:
-        The lower and the upper end by name; None where no value is defined.
-
-    Raises:
-        MissingDependencyError: scipy is not installed.
-    """
-    samples = {name: Sample(ValueDistribution.of(column)) for name, column in columns.items()}
-    return sample_intervals(samples, confidence, 10_000, 0)
 
 
 def with_all_intervals(
@@ -419,3 +401,17 @@ def _f1_tangent(covered: int, gold: int, relevant: int, out_of: int) -> tuple[fl
     by_recall, by_precision = 2 * (precision / total) ** 2, 2 * (recall / total) ** 2
     slopes = [by_recall / gold, -by_recall * recall / gold, by_precision / out_of, -by_precision * precision / out_of]
     return float(2 * precision * recall / total), slopes
+
+
+def mean_intervals(values: Mapping[Any, FloatArray], confidence: float) -> dict[Any, Interval | None]:
+    """Return the interval of the mean of each column of values, by key; None where no value is defined.
+
+    Args:
+        values: Key to values, NaN where undefined.
+        confidence: How often such intervals should contain the mean, between 0 and 1.
+
+    Raises:
+        MissingDependencyError: scipy is not installed.
+    """
+    samples = {key: Sample(ValueDistribution.of(column)) for key, column in values.items()}
+    return sample_intervals(samples, confidence, 10_000, 0)
