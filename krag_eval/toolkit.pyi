@@ -45,7 +45,6 @@ from ._utils.formatting import aligned as aligned
 from ._utils.formatting import clip as clip
 from ._utils.formatting import display_width as display_width
 from ._utils.formatting import escape_controls as escape_controls
-from ._utils.formatting import format_interval as format_interval
 from ._utils.formatting import format_mean as format_mean
 from ._utils.formatting import format_value as format_value
 from ._utils.formatting import number_of as number_of
@@ -65,7 +64,7 @@ from ._utils.objects import OfOneProcess as OfOneProcess
 from ._utils.objects import Printed as Printed
 from ._utils.objects import ShortRepr as ShortRepr
 from ._utils.objects import cached_property as cached_property
-from ._utils.plugins import Pictured as Pictured
+from ._utils.plugins import Presented as Presented
 from ._utils.plugins import ShownInNotebooks as ShownInNotebooks
 from ._utils.plugins import load as load
 from ._utils.progress import reporter as reporter
@@ -76,8 +75,6 @@ from ._utils.retrying import backoff as backoff
 from ._utils.retrying import status_and_wait as status_and_wait
 from ._utils.said import Said as Said
 from ._utils.said import said as said
-from ._utils.said import sentences as sentences
-from ._utils.serialization import Tabular as Tabular
 from ._utils.serialization import data_frame as data_frame
 from ._utils.serialization import json_text as json_text
 from ._utils.serialization import plain_fields as plain_fields
@@ -87,8 +84,7 @@ from ._utils.threads import DaemonThreads as DaemonThreads
 from ._utils.threads import start_thread as start_thread
 from .analysis.comparison.compare import decisive_keys as decisive_keys
 from .analysis.comparison.compare import decisive_metrics as decisive_metrics
-from .analysis.comparison.systems import Slice as Slice
-from .analysis.comparison.systems import score_systems as score_systems
+from .analysis.comparison.systems import ScoredSystems as ScoredSystems
 from .analysis.comparison.systems import some as some
 from .analysis.funnel import funnels_of as funnels_of
 from .analysis.planning import PilotValues as PilotValues
@@ -146,7 +142,6 @@ from .evaluation.columnar import result_of as result_of
 from .evaluation.detail import detail_of as detail_of
 from .evaluation.explanation import show_document as show_document
 from .evaluation.intervals import Clusters as Clusters
-from .evaluation.intervals import add_intervals as add_intervals
 from .evaluation.intervals import mean_intervals as mean_intervals
 from .evaluation.pipeline import MetricFunction as MetricFunction
 from .evaluation.retrievals import RetrievalScorer as RetrievalScorer
@@ -189,7 +184,6 @@ from .metrics.names import DEFAULT_CUT_OFFS as DEFAULT_CUT_OFFS
 from .metrics.names import LIVE_CUT_OFFS as LIVE_CUT_OFFS
 from .metrics.names import as_key as as_key
 from .metrics.names import is_lower_better as is_lower_better
-from .metrics.ndcg import Ideal as Ideal
 from .metrics.ndcg import ideal_of as ideal_of
 from .retrievers.asking import CallSettings as CallSettings
 from .retrievers.calling import wrong_parameters as wrong_parameters
