@@ -6,7 +6,7 @@ import importlib
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -15,7 +15,7 @@ from krag_eval.toolkit import did_you_mean, escape_controls, load
 from krag_eval_cli.completion import COMPLETION, completion_options
 from krag_eval_cli.help import Command, Group, printing_option
 
-BESIDE = "krag_eval.commands"  # the group of entry points
+BESIDE: Final = "krag_eval.commands"  # the group of entry points
 # Each is the function of its name in the module of its name. Others come from packages beside the core.
 COMMANDS = (
     *("evaluate", "run", "inspect", "convert", "compare", "plan", "gate"),

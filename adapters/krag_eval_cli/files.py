@@ -8,19 +8,18 @@ import itertools
 import json
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from krag_eval import Document, EvalSet, InvalidInputError, Run, read_corpus, read_evalset, read_run
+from krag_eval import Document, EvalSet, InvalidInputError, Run, RunProgress, read_corpus, read_evalset, read_run
 from krag_eval.toolkit import (
     Format,
-    ProgressHook,
     Source,
-    beside,
     cached_property,
     did_you_mean,
+    load,
     one_of,
     refuse,
     reporter,
@@ -60,7 +59,7 @@ class FileOptions:
         if not Source(path).is_table:
             return questions
         others = partial(itertools.chain.from_iterable, map(self._peeked, runs))
-        split: EvalSet = beside("split_cells")(questions, path, others)
+        split: EvalSet = load("krag_eval.formats", "split_cells")(questions, path, others)
         return split
 
     def _peeked(self, path: Path) -> Iterator[object]:
@@ -192,7 +191,7 @@ def read_runs(
     *,
     id_key: str | None,
     max_bad_rows: int = 0,
-    progress: ProgressHook | None = None,
+    progress: Callable[[RunProgress], object] | None = None,
 ) -> dict[str, Run]:
     """Return the runs in these files by name: the file's name, with as much of its path as tells it from the others."""
     runs: dict[str, Run] = {}
@@ -215,7 +214,7 @@ def has_results(path: Path, files: FileOptions) -> bool:
     """
     if str(path) == DASH:
         return False
-    found = beside("inspect")(path, **files.chosen(path))
+    found = load("krag_eval.formats", "inspect")(path, **files.chosen(path))
     if found.kind == "log":
         raise InvalidInputError(f"{path}: {found.note[:1].lower()}{found.note[1:]}")
     return bool(found.kind == "both")

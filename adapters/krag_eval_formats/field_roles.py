@@ -19,7 +19,7 @@ from krag_eval import InvalidInputError
 from krag_eval.toolkit import (
     Argument,
     Kind,
-    Parts,
+    Part,
     Source,
     TextCell,
     as_id,
@@ -196,11 +196,11 @@ def understood(source: Source, kind: Kind) -> None:
             raise InvalidInputError(f"{source.path}: ", *refusal(found, kind, source.path))
 
 
-def refusal(found: Understanding, kind: str, path: str) -> Parts:
+def refusal(found: Understanding, kind: str, path: str) -> tuple[Part, ...]:
     """Return what to say of the rows of a file that cannot be read as what is wanted, or in more than one way."""
     readings = found.readings
     if len(readings) > 1:
-        parts: Parts = ("can be read in several ways. ",)
+        parts: tuple[Part, ...] = ("can be read in several ways. ",)
         for one in readings:
             example = next((f.example for f in found.fields if f"`{f.name}`" in one.meaning), None)
             reader = ", read by read_run" if one.kind in ("run", "log") else ""
@@ -224,7 +224,7 @@ def refusal(found: Understanding, kind: str, path: str) -> Parts:
     return (f"holds an evaluation set and nothing that was retrieved: {one.meaning}. Give a run.",)
 
 
-def no_column(columns: Mapping[str, Any], field: str, names: Iterable[str]) -> Parts:
+def no_column(columns: Mapping[str, Any], field: str, names: Iterable[str]) -> tuple[Part, ...]:
     """Return sentences about the column of a field that is not there, with what may be meant.
 
     >>> print(*no_column({"question": "querry"}, "question", ["query", "pos"]), sep="")
@@ -245,7 +245,7 @@ def no_column(columns: Mapping[str, Any], field: str, names: Iterable[str]) -> P
 
 def suggestion(
     kind: str, row: Mapping[str, Any], wanted: str | None = None, given: Mapping[str, Any] | None = None
-) -> Parts:
+) -> tuple[Part, ...]:
     """Return sentences that list the columns of a row and suggest `columns` if it is certain what is meant.
 
     Args:

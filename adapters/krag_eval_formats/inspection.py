@@ -24,7 +24,6 @@ from krag_eval.toolkit import (
     id_at,
     number_of,
     plain_fields,
-    worded,
     write_atomically,
 )
 from krag_eval_formats.field_roles import Field, Reading, Understanding, refusal, understand
@@ -210,7 +209,7 @@ def inspect_file(
 
 
 def _said(found: Understanding, path: str) -> str:
-    text = worded(refusal(found, "evalset", path))
+    text = str(InvalidInputError(*refusal(found, "evalset", path)))
     return text[:1].upper() + text[1:]
 
 

@@ -20,11 +20,10 @@ from krag_eval.toolkit import (
     WordTokenizer,
     alternatives_in,
     as_id,
-    beside,
     check_number,
     group_near_duplicates,
-    in_quotes,
     is_unchecked,
+    load,
     native,
     number_of,
     one_of,
@@ -33,6 +32,7 @@ from krag_eval.toolkit import (
     read_grade,
     read_head,
     read_leniently,
+    show,
 )
 from krag_eval_labels.corpus_checks import check_corpus
 from krag_eval_labels.findings import KINDS, Entry, Finding, ValidationReport, find
@@ -158,9 +158,12 @@ def _what_gold_is(entries: Sequence[Entry], named: Mapping[str, str]) -> Iterato
         return
     first = alternatives_in(golds)[0]
     texts = [document.text for document in alternatives_in(golds) if document.text is not None]
-    example = f"the id {first.id!r:.80}" if first.text is None else in_quotes(first.text)
+    example = f"the id {first.id!r:.80}" if first.text is None else show(first.text, 90)
     columns = " and ".join(f"`{column}`" for column in dict.fromkeys(fields.values()))
-    is_answer = any("answer" in kinds and "document" not in kinds for kinds in map(beside("meanings"), fields.values()))
+    is_answer = any(
+        "answer" in kinds and "document" not in kinds
+        for kinds in map(load("krag_eval.formats", "meanings"), fields.values())
+    )
     are_sentences = len(texts) == len(golds) == len(entries) and all(_SENTENCE.fullmatch(text) for text in texts)
     said = f"The gold is in {columns}: {number_of(len(golds), 'document')}, such as {example}."
     if is_answer and texts:
@@ -275,7 +278,7 @@ def _check_repeats(entry: Entry, id_key: IdKey | None) -> Iterator[Finding]:
         own_id, form = read_leniently(document, id_key=id_key).id, normalize(document.text or "")
         forms = seen.setdefault(own_id, set())
         if form in forms or (own_id is not None and forms and "" in (form, *forms)):
-            repeated.append(f"{own_id!r}" if own_id is not None else f"{in_quotes(document.text)}")
+            repeated.append(f"{own_id!r}" if own_id is not None else f"{show(document.text, 90)}")
         forms.add(form)
     for name in ("gold_chunk_ids", "gold_doc_ids"):
         given = (entry.row or {}).get(name)
@@ -341,7 +344,7 @@ def _check_texts(
 
 
 def _same_text(same: list[Entry], id_key: IdKey | None) -> Finding:
-    text = in_quotes(same[0].question.question)
+    text = show(same[0].question.question, 90)
     if len({_gold_of(entry.question, id_key) for entry in same}) > 1:
         message = f"{text} has different gold in {_named(same)}. Only one of them can be right, or both together."
         return find("conflicting_gold", message, *same)
@@ -359,7 +362,7 @@ def _near(group: list[Entry], id_key: IdKey | None) -> Iterator[Finding]:
     for alike in by_answer.values():
         if len(alike) > 1:
             gold = "the same gold" if len({_gold_of(e.question, id_key) for e in alike}) == 1 else "different gold"
-            same = f"the same answer ({in_quotes(alike[0].question.answer, 30)}) and " if all(answers) else ""
+            same = f"the same answer ({show(alike[0].question.answer, 30)}) and " if all(answers) else ""
             yield find("near_duplicate", f"{_texts(alike)}: nearly the same words, {same}{gold}.", *alike)
     if len(by_answer) > 1:
         yield find("similar_question", f"{_texts(group)}: nearly the same words, different answers.", *group)
@@ -384,7 +387,7 @@ def _named(entries: Iterable[Entry]) -> str:
 
 
 def _texts(entries: Iterable[Entry]) -> str:
-    return _enumerate([in_quotes(entry.question.question) for entry in entries])
+    return _enumerate([show(entry.question.question, 90) for entry in entries])
 
 
 def _enumerate(names: list[str]) -> str:

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from krag_eval import InvalidInputError, KragEvalError
-from krag_eval.toolkit import lifecycle, retrying, threads, warn
+from krag_eval.toolkit import backoff, start_thread, status_and_wait, this_process, warn
 from krag_eval_langfuse.client import (
     LangfuseDeliveryError,
     environment_of,
@@ -699,7 +699,7 @@ class Outbox(Delivery):
             self._client = self._client or client
             if self._thread is None and self.waiting:
                 with contextlib.suppress(RuntimeError):  # the interpreter is shutting down: the next process sends
-                    self._thread = threads.start_thread(self._work, "krag-eval-langfuse-outbox")
+                    self._thread = start_thread(self._work, "krag-eval-langfuse-outbox")
 
     def send(self, client: Any, scores: Sequence[Score]) -> Outcome:
         """Store these scores and start sending."""
@@ -845,7 +845,7 @@ class Outbox(Delivery):
 
     def _has_failed(self, rows: Sequence[Row], error: Exception, said: str) -> None:
         self._go_on()
-        failure, asked = failure_of(error), retrying.wait_asked(error)
+        failure, (_, asked) = failure_of(error), status_and_wait(error)
         if failure is Failure.SHUT_OUT or (failure is Failure.REFUSED and len(rows) == 1):
             self._refuse(rows, said)
         elif failure is Failure.REFUSED:
@@ -908,7 +908,7 @@ class Outbox(Delivery):
         _LOG.log(level, "krag_eval: Langfuse does not accept scores now. They wait in %s: %s", self.file.path, said)
         self.problem = said
         if asked is None:
-            self._pause(retrying.backoff(self._n_failures, FIRST_WAIT, LONGEST_WAIT), may_hurry=True)
+            self._pause(backoff(self._n_failures, FIRST_WAIT, LONGEST_WAIT), may_hurry=True)
         else:
             self._pause(min(asked, LONGEST_RETRY_AFTER) + random.uniform(0.0, FIRST_WAIT))
 
@@ -1100,7 +1100,7 @@ _HELD: list[ScoreFile] = []
 
 def _at_exit() -> None:
     """Give the last scores a moment to arrive. If a live scorer still writes, that opens the file again."""
-    end = time.monotonic() + AT_EXIT_SECONDS - (lifecycle.seconds_exiting() or 0.0)
+    end = time.monotonic() + AT_EXIT_SECONDS - (this_process.seconds_exiting() or 0.0)
     for outbox in tuple(_OPEN.values()):
         if outbox.is_sending and not outbox.wait(max(0.0, end - time.monotonic())):
             _LOG.warning("krag_eval: %s", outbox.describe_waiting())
@@ -1123,8 +1123,8 @@ def _after_fork(*, is_child: bool) -> None:
     _LOCK.release()
 
 
-lifecycle.at_exit("send", _at_exit)
-lifecycle.at_fork(
+this_process.at_exit("send", _at_exit)
+this_process.at_fork(
     before=_before_fork,
     in_parent=lambda: _after_fork(is_child=False),
     in_child=lambda: _after_fork(is_child=True),

@@ -9,24 +9,24 @@ from datetime import UTC, datetime
 from typing import Any
 
 from krag_eval import METRICS, EvaluationResult, InvalidInputError, MatchingCriteria, Scorer
+from krag_eval.evaluation import QueryResult
 from krag_eval.toolkit import (
     DOCUMENT_IDS,
     LEAK_METRICS,
     LEVELS,
     NO_LISTS,
     IdKey,
-    QueryResult,
     ScoringSettings,
     choose_metrics,
     count_repeats,
     describe_error,
     judge_batch,
-    lifecycle,
     make_settings,
     measure,
     one_of,
     settings_at,
     signature_of,
+    this_process,
     warn,
 )
 from krag_eval_live.gold import Gold, GoldLookup, is_evalset
@@ -43,7 +43,7 @@ _YIELD_SECONDS = 0.00005
 
 def yield_to_others() -> None:
     """Let the application's threads run, until the process exits and waits for the scores."""
-    if lifecycle.seconds_exiting() is None:
+    if this_process.seconds_exiting() is None:
         time.sleep(_YIELD_SECONDS)
 
 

@@ -14,7 +14,7 @@ from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError
 from krag_eval._utils.formatting import format_value, number_of, one_line
 from krag_eval._utils.objects import ComparedByFields, Printed, ShortRepr
-from krag_eval._utils.plugins import REPORTS, Pictured, ShownInNotebooks, load
+from krag_eval._utils.plugins import Pictured, ShownInNotebooks, load
 from krag_eval._utils.serialization import Tabular, data_frame, json_text, plain_fields
 from krag_eval.documents.readers import IdKey
 from krag_eval.evaluation.detail import Detail, cut_off_of, describe_misses, largest_cut_off
@@ -273,7 +273,7 @@ class EvaluationResult(Printed, Pictured, ShownInNotebooks, Tabular, ComparedByF
 
     def to_latex(self) -> str:
         """Return a LaTeX `tabular`: one row per metric, one column per cut-off. It needs the package booktabs."""
-        latex: str = load(REPORTS, "latex")(self)
+        latex: str = load("krag_eval.reports", "latex")(self)
         return latex
 
     def __str__(self) -> str:
@@ -306,7 +306,7 @@ class EvaluationResult(Printed, Pictured, ShownInNotebooks, Tabular, ComparedByF
             InvalidInputError: The result was streamed and kept no documents, the file is there, or cannot be written.
             MissingDependencyError: A package is not installed.
         """
-        write: Callable[..., Path] = load(REPORTS, "file")
+        write: Callable[..., Path] = load("krag_eval.reports", "file")
         options = {"title": title, "format": format, "force": force, "language": language}
         return write(path, evalset, {"result": self}, **options)
 
@@ -335,11 +335,8 @@ def _describe(result: EvaluationResult) -> str:
     """Return the values, what they leave out, what to look at next, and the signature."""
     lines = [f"EvaluationResult of {number_of(result.n_queries, 'query')}"]
     if result.detail is not None and result.detail.leaks is not None:
-        from krag_eval.evaluation.leaks import describe_leaks
-
         leaks = result.leaks()
-        said = describe_leaks(leaks.n_leaking, leaks.n_defined, leaks.k)
-        lines.append(f"  {said}{': .leaks() lists them' if leaks.n_leaking else ''}")
+        lines.append(f"  {leaks.title}{': .leaks() lists them' if leaks.n_leaking else ''}")
     lines += _table(result)
     if result.no_answer.n_queries:
         without_gold = number_of(result.no_answer.n_queries, "query")

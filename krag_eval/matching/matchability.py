@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, IntArray
-from krag_eval._utils.errors import Argument, InvalidInputError, Parts, warn
-from krag_eval._utils.formatting import clip, number_of
+from krag_eval._utils.errors import Argument, InvalidInputError, Parts, show, warn
+from krag_eval._utils.formatting import number_of
 from krag_eval._utils.serialization import State, read_integer, read_record
 from krag_eval.documents.columns import Side, SideName, unique
 from krag_eval.documents.document import DOC_KEY
@@ -359,7 +359,7 @@ def _first_ids(column: Iterable[str | None], most: int = 3) -> list[str]:
 
 
 def _list(values: list[str]) -> str:
-    return ", ".join(repr(clip(value, 60)) for value in values)
+    return ", ".join(map(show, values))
 
 
 def _has(side: SideCounts) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval import InvalidInputError, read_evalset, read_run, write_evalset, write_run
-from krag_eval.toolkit import Format, Source, beside, no_looser_than, number_of, one_of
+from krag_eval.toolkit import Format, Source, load, no_looser_than, number_of, one_of
 from krag_eval_cli.files import FileOptions, check_free
 from krag_eval_cli.output import console
 
@@ -71,7 +71,7 @@ def _look_at(
     if columns and source.container is not None:
         return name or source.container, source.named_kinds
     read, kinds = Format.detect(source) if name is None or its is None else (name, its.kinds_in(source))
-    found = beside("inspect")(path, **table).kind if not kinds and source.sample else ""
+    found = load("krag_eval.formats", "inspect")(path, **table).kind if not kinds and source.sample else ""
     return read, {"run": ("run",), "log": ("run",), "both": _KINDS}.get(found, kinds)
 
 

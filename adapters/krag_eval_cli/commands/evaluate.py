@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval import EvalSet, EvaluationResult, InvalidInputError, Run, evaluate_run
 from krag_eval.toolkit import (
-    REPORTS,
-    beside,
     check_count,
     escape_controls,
     format_value,
@@ -33,7 +31,7 @@ from krag_eval_cli.output import (
 )
 
 if TYPE_CHECKING:
-    from krag_eval.toolkit import QueryReview
+    from krag_eval.evaluation import QueryReview
 
 _MOST_LISTED = 20
 _MOST_REVIEWED = 100
@@ -87,7 +85,9 @@ def evaluate(
         raise InvalidInputError("`--traces` and RUN are both given. Score them one after the other.")
     try:
         if traces:
-            run = beside("traces")(traces, evalset=questions, repeated=repeated, max_bad_rows=max_bad_rows)
+            run = load("krag_eval.formats", "traces")(
+                traces, evalset=questions, repeated=repeated, max_bad_rows=max_bad_rows
+            )
             read, questions = {run.name: run}, _asked(questions, run)
         else:
             read = read_runs(runs or [evalset], questions, files, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
@@ -194,7 +194,7 @@ def _means(results: Mapping[str, EvaluationResult]) -> list[str]:
 
 def _board(results: Mapping[str, EvaluationResult], keys: list[str] | None, *, intervals: bool) -> Any:
     with collected_warnings() as caught:
-        board = load(REPORTS, "leaderboard")(results, keys, intervals=intervals)
+        board = load("krag_eval.reports", "leaderboard")(results, keys, intervals=intervals)
     print_notes(caught)
     return board
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from krag_eval import InvalidInputError, write_evalset
-from krag_eval.toolkit import Format, Source, in_quotes, number_of
+from krag_eval.toolkit import Format, Source, number_of, show
 from krag_eval_cli.files import FileOptions, check_free
 from krag_eval_cli.options import Declared
 from krag_eval_cli.output import console, notes, print_first, print_indented, print_table, put_json
@@ -107,7 +107,7 @@ def _print_lost(anchor: Anchor) -> None:
     if anchor.text is not None:
         near = " and ".join(map(repr, anchor.nearest))
         nearest = f": {near} comes nearest, with {anchor.similarity or 0:.0%} of its words." if near else ""
-        print_indented(f"{in_quotes(anchor.text)}{nearest}", 4)
+        print_indented(f"{show(anchor.text, 90)}{nearest}", 4)
 
 
 def _print_documents(report: ReanchorReport) -> None:

@@ -14,8 +14,9 @@ from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import Argument, InvalidInputError, did_you_mean, refuse, warn, with_name
 from krag_eval._utils.progress import ProgressHook, reporter
 from krag_eval._utils.said import said
-from krag_eval.datasets import EvalSet, Question, Run, as_evalset
+from krag_eval.datasets import EvalSet, Question, Run
 from krag_eval.datasets.by_query import by_query
+from krag_eval.datasets.evalset import as_evalset
 from krag_eval.datasets.run import as_run
 from krag_eval.evaluation.detail import Detail, detail_of
 from krag_eval.evaluation.results import EvaluationResult
@@ -140,7 +141,7 @@ def score_systems(
     by: object,
     missing: str,
     scoring: Mapping[str, Any],
-    hook: ProgressHook | None,
+    progress: bool | ProgressHook | None,
 ) -> ScoredSystems:
     """Score one system or several, and check that their numbers compare; see `build_report` for the arguments.
 
@@ -151,7 +152,7 @@ def score_systems(
     given, first = check_systems(systems, baseline, fewest=1)
     questions = None if evalset is None else as_evalset(evalset)
     slices = [] if questions is None else slices_of(questions, by)
-    told = reporter(hook, "score", len(given))
+    told = reporter(progress, "score", len(given))
     told(0)
     scored = sorted(score(questions, given, missing, scoring, told), key=lambda system: system.name != first)
     check_comparable(questions, scored)

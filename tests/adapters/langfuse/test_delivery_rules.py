@@ -393,7 +393,7 @@ def test_wire_a_forked_process_that_ends_sends_what_waits_in_few_requests(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr("krag_eval_langfuse.delivery.is_orphaned", lambda client: True)
-    monkeypatch.setattr("krag_eval_langfuse.delivery.lifecycle.seconds_exiting", lambda: 1.0)
+    monkeypatch.setattr("krag_eval_langfuse.delivery.this_process.seconds_exiting", lambda: 1.0)
     handler = LangfuseScoreHandler(make_client(), session_id="s")
     scorer = LiveScorer({"q": ["a"]}, k=1, metrics="recall", sinks=handler)
     if is_down:
