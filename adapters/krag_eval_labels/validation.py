@@ -12,9 +12,7 @@ from typing import Any, TypeVar
 from krag_eval import Document, InvalidInputError, Question, as_document, as_evalset, normalize
 from krag_eval.toolkit import (
     DOC_KEY,
-    HEAD,
     NEAR,
-    UNCHECKED,
     IdKey,
     Source,
     WordTokenizer,
@@ -22,7 +20,6 @@ from krag_eval.toolkit import (
     as_id,
     check_number,
     group_near_duplicates,
-    is_unchecked,
     load,
     native,
     number_of,
@@ -33,6 +30,7 @@ from krag_eval.toolkit import (
     read_head,
     read_leniently,
     show,
+    unchecked,
 )
 from krag_eval_labels.corpus_checks import check_corpus
 from krag_eval_labels.findings import KINDS, Entry, Finding, ValidationReport, find
@@ -129,8 +127,8 @@ def _of_rows(evalset: object) -> Iterator[Entry | Finding]:
 
 def _of_file(path: str | os.PathLike[str], format_name: str | None, **table: Any) -> Iterator[Entry | Finding]:
     source, read = open_source(path, format_name, "evalset", **table)
-    if source.container == "parquet" and is_unchecked(read_head(path, HEAD)):
-        yield Finding(kind="unchecked", message=f"The file {UNCHECKED}", places=(str(path),))
+    if source.container == "parquet" and (told := unchecked(read_head(path, 64))):
+        yield Finding(kind="unchecked", message=f"The file {told}", places=(str(path),))
     if read is not native.questions:
         yield from _until_error(Entry(question, place) for place, question in read(source))
         return

@@ -272,6 +272,15 @@ class Run(ShownInNotebooks):
         return [question_id for question_id in evalset.ids if question_id not in self.rows]
 
 
+def without_unknown(run: Run, id_key: IdKey | None) -> Run:
+    """Return the run with each row as an error that has a document of which neither an id nor a text is known."""
+    rows = run.rows
+    suspects = {query for query, row in rows.items() for one in row.retrieved if not (one.id or one.text)}
+    suspects |= {query for query, row in rows.items() if row.searches or row.cited}
+    errors = {query: row for query in suspects if (row := known(rows[query], id_key)) is not rows[query]}
+    return replace(run, rows={**rows, **errors}) if errors else run
+
+
 def known(row: RunRow, id_key: IdKey | None, place: str = "") -> RunRow:
     """Return the row, as an error if it has a document of which neither an id nor a text is known.
 
