@@ -11,7 +11,6 @@ from ._utils.checks import check_number as check_number
 from ._utils.checks import check_path as check_path
 from ._utils.checks import one_of as one_of
 from ._utils.errors import Argument as Argument
-from ._utils.errors import Parts as Parts
 from ._utils.errors import RetrieverError as RetrieverError
 from ._utils.errors import describe_type as describe_type
 from ._utils.errors import did_you_mean as did_you_mean
