@@ -34,7 +34,6 @@ from ._utils.files.io import lock as lock
 from ._utils.files.io import no_looser_than as no_looser_than
 from ._utils.files.io import open_file as open_file
 from ._utils.files.io import put_in_place as put_in_place
-from ._utils.files.io import read_head as read_head
 from ._utils.files.io import read_whole as read_whole
 from ._utils.files.io import refuse_link as refuse_link
 from ._utils.files.io import replacing as replacing
@@ -45,7 +44,6 @@ from ._utils.files.limited_parquet import LimitedParquetFile as LimitedParquetFi
 from ._utils.files.rejects import Rejects as Rejects
 from ._utils.files.strict_json import dump_json as dump_json
 from ._utils.files.strict_json import parse_json as parse_json
-from ._utils.files.strict_json import parse_jsonl as parse_jsonl
 from ._utils.files.strict_json import read_json as read_json
 from ._utils.files.strict_json import refuse_constant as refuse_constant
 from ._utils.formatting import UNDEFINED as UNDEFINED
@@ -140,7 +138,7 @@ from .datasets.cells import split_number as split_number
 from .datasets.corpus import ID_KEYS as ID_KEYS
 from .datasets.corpus import TEXT_KEYS as TEXT_KEYS
 from .datasets.corpus import read_passage as read_passage
-from .datasets.formats import native as native
+from .datasets.examining import ExaminedFile as ExaminedFile
 from .datasets.formats import tables as tables
 from .datasets.formats.layout import FIELDS_OF as FIELDS_OF
 from .datasets.formats.layout import SQUAD_COLUMNS as SQUAD_COLUMNS
@@ -148,16 +146,13 @@ from .datasets.formats.layout import has_column as has_column
 from .datasets.formats.layout import kinds_of as kinds_of
 from .datasets.formats.native import list_lines as list_lines
 from .datasets.formats.native import read_journal_rows as read_journal_rows
-from .datasets.formats.parquet import HEAD as HEAD
-from .datasets.formats.parquet import UNCHECKED as UNCHECKED
-from .datasets.formats.parquet import is_unchecked as is_unchecked
+from .datasets.formats.parquet import unchecked as unchecked
 from .datasets.formats.registry import OF_RUNS as OF_RUNS
 from .datasets.formats.registry import Format as Format
 from .datasets.formats.registry import detect as detect
 from .datasets.formats.registry import format_to_write as format_to_write
 from .datasets.formats.registry import kinds_in as kinds_in
 from .datasets.formats.registry import named_format as named_format
-from .datasets.formats.registry import open_source as open_source
 from .datasets.formats.source import CELLS as CELLS
 from .datasets.formats.source import CONTAINERS as CONTAINERS
 from .datasets.formats.source import LARGEST as LARGEST
@@ -216,11 +211,8 @@ from .documents.readers import says_place as says_place
 from .documents.readers import split_pair as split_pair
 from .documents.stores import hits_in as hits_in
 from .documents.text import forms_of as forms_of
-from .documents.text import nfkc as nfkc
-from .documents.text import normalize_all as normalize_all
 from .documents.tokenizers import PIECES as PIECES
 from .documents.tokenizers import Tokenizer as Tokenizer
-from .documents.tokenizers import WordTokenizer as WordTokenizer
 from .documents.tokenizers import tokenize_all as tokenize_all
 from .evaluation.causes import CAUSES as CAUSES
 from .evaluation.causes import ranks_of_causes as ranks_of_causes

@@ -22,18 +22,7 @@ import pyarrow.fs as pa_fs
 import pyarrow.parquet as pq
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import (
-    HEAD,
-    UNCHECKED,
-    Argument,
-    LimitedParquetFile,
-    is_file,
-    is_unchecked,
-    open_file,
-    refuse,
-    unreadable,
-    warn,
-)
+from krag_eval.toolkit import Argument, LimitedParquetFile, is_file, open_file, refuse, unchecked, unreadable, warn
 from krag_eval_scale.batch import is_string
 from krag_eval_scale.scorer import ColumnarScorer
 
@@ -394,10 +383,10 @@ def survey(files: Sequence[str], target: Path, scorer: ColumnarScorer) -> tuple[
 def _tell_unchecked(path: str) -> bool:
     """Warn if a file has no page checksums, and return whether that was so."""
     with _source_of(path) as source:
-        is_so = is_unchecked(source.read(HEAD))
-    if is_so:
-        warn(f"{path}: {UNCHECKED}")
-    return is_so
+        doubt = unchecked(source)
+    if doubt is not None:
+        warn(f"{path}: {doubt}")
+    return doubt is not None
 
 
 def _source_of(path: str) -> Any:
