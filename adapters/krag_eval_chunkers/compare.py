@@ -26,14 +26,15 @@ from krag_eval import (
     evaluate_run,
     run_retriever,
 )
+from krag_eval.analysis import Comparison
 from krag_eval.toolkit import (
     DOC_KEY,
     NOTHING_YET,
     Argument,
+    Cell,
     Clusters,
     Column,
     ComparedByFields,
-    Comparison,
     CorpusTexts,
     OptionalRunOptions,
     Printed,
@@ -43,7 +44,6 @@ from krag_eval.toolkit import (
     alternatives_in,
     check_count,
     check_names,
-    count_cell,
     count_tokens_of,
     data_frame,
     errors_at,
@@ -51,16 +51,13 @@ from krag_eval.toolkit import (
     json_text,
     load,
     need_installed,
-    number_cell,
     number_of,
     one_line,
     one_of,
     read_places,
     refuse,
     refuse_raised,
-    seconds_cell,
     show,
-    text_cell,
     with_name,
 )
 from krag_eval_chunkers.cutting import cut, parameters_of
@@ -181,11 +178,11 @@ class ChunkerComparison(Printed, ComparedByFields):
         rows = tuple(
             (
                 *row,
-                count_cell(made.n_chunks),
-                number_cell(made.mean_tokens),
-                count_cell(made.n_tokens),
-                seconds_cell(made.seconds),
-                count_cell(len(made.cut_questions)),
+                Cell.of_count(made.n_chunks),
+                Cell.of_number(made.mean_tokens),
+                Cell.of_count(made.n_tokens),
+                Cell.of_seconds(made.seconds),
+                Cell.of_count(len(made.cut_questions)),
             )
             for row, made in zip(board.rows, self.chunkings.values(), strict=True)
         )
@@ -200,7 +197,7 @@ class ChunkerComparison(Printed, ComparedByFields):
         texts = {question.id: question.question or "" for question in self.evalset}
         columns = [Column(key, key, is_number=False) for key in ("question", "text", "chunkings")]
         rows = [
-            (text_cell(query_id), text_cell(texts[query_id]), text_cell(", ".join(by_question[query_id])))
+            (Cell.of_text(query_id), Cell.of_text(texts[query_id]), Cell.of_text(", ".join(by_question[query_id])))
             for query_id in texts
             if query_id in by_question
         ]

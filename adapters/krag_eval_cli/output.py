@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from rich.table import Table as Grid
 
     from krag_eval import EvaluationResult
-    from krag_eval.toolkit import Comparison, Section, Table
+    from krag_eval.analysis import Comparison
+    from krag_eval.toolkit import Section, Table
 
 
 Item = TypeVar("Item")

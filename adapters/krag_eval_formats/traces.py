@@ -16,10 +16,10 @@ from functools import partial
 from typing import Any
 
 from krag_eval import Document, EvalSet, InvalidInputError, Question, Run, RunRow, Search, as_evalset
+from krag_eval.datasets import Stage
 from krag_eval.toolkit import (
     Argument,
     Source,
-    Stage,
     StrPath,
     as_id,
     check_path,

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from krag_eval import METRICS, EvaluationResult, InvalidInputError, MatchingCriteria, Scorer
+from krag_eval.evaluation import QueryResult
 from krag_eval.toolkit import (
     DOCUMENT_IDS,
     LEAK_METRICS,
     LEVELS,
     NO_LISTS,
     IdKey,
-    QueryResult,
     ScoringSettings,
     choose_metrics,
     count_repeats,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from krag_eval import Document, EvaluationResult, InvalidInputError, Run, RunRow, Search
+from krag_eval.datasets import Stage
 from krag_eval.toolkit import (
     LEAK_METRICS,
     NOT_ENDED,
@@ -20,7 +21,6 @@ from krag_eval.toolkit import (
     RetrieverError,
     SessionJudgments,
     Settings,
-    Stage,
     bind_sessions,
     check_stages,
     choose_metrics,

@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from krag_eval import EvaluationCallback, InvalidInputError, RunRow
-from krag_eval.toolkit import DefaultCutOffs, QueryResult, cached_property, one_of
+from krag_eval.evaluation import QueryResult
+from krag_eval.toolkit import DefaultCutOffs, cached_property, one_of
 
 # What people watch, of retrievals and of sessions.
 _MAIN = ("hit_rate", "recall", "mrr", "ndcg", "leak")

@@ -14,7 +14,7 @@ from krag_eval.toolkit import refuse
 
 if TYPE_CHECKING:
     from krag_eval import EvalSet, EvaluationResult, Run
-    from krag_eval.toolkit import Requirement
+    from krag_eval.analysis import Requirement
 
 _FILES = {"retrieval_evalset": "the question set", "retrieval_run": "the run, which holds what was retrieved"}
 _PART = "retrieval_part"
@@ -163,7 +163,8 @@ def _values_of(result: EvaluationResult, key: str) -> Any:
 def _read_marker(marker: pytest.Mark, *, keep_by: bool = False) -> tuple[dict[str, Any], list[Requirement]]:
     """Return the settings of `evaluate_run` and the bounds that a marker gives."""
     from krag_eval import InvalidInputError
-    from krag_eval.toolkit import SCORING_KEYS, Requirement, as_key, as_number, at_level, did_you_mean, read_metrics
+    from krag_eval.analysis import Requirement
+    from krag_eval.toolkit import SCORING_KEYS, as_key, as_number, at_level, did_you_mean, read_metrics
 
     if marker.args:
         raise InvalidInputError("@pytest.mark.retrieval takes keywords only, such as k=5, min_recall=0.8.")

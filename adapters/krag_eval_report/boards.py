@@ -24,13 +24,13 @@ from krag_eval import (
     read_evalset,
     read_run,
 )
+from krag_eval.analysis import Comparison
+from krag_eval.datasets import Latency
 from krag_eval.toolkit import (
     CONTAINERS,
     DOC_KEY,
     Argument,
-    Comparison,
     IdKey,
-    Latency,
     ScoringSettings,
     check_names,
     clip,

@@ -17,13 +17,11 @@ from krag_eval import (
     compare,
     diagnose,
 )
+from krag_eval.analysis import Comparison, Funnel, GateReport
 from krag_eval.toolkit import (
     DEFAULT_CUT_OFFS,
     DOC_KEY,
     Clusters,
-    Comparison,
-    Funnel,
-    GateReport,
     IdKey,
     MetricFunction,
     ScoringSettings,

@@ -9,27 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval import __version__
+from krag_eval.analysis import ComparisonRow
 from krag_eval.toolkit import (
     Cell,
     Column,
-    ComparisonRow,
     Section,
     Table,
     clip,
-    count_cell,
     csv_lines,
     display_width,
     format_value,
-    interval_cell,
     is_lower_better,
     json_text,
     number_of,
     one_line,
     said,
-    seconds_cell,
     sentences,
-    text_cell,
-    value_cell,
     write_atomically,
 )
 from krag_eval_report.boards import Board, Boards, RankedRun, no_run
@@ -56,7 +51,7 @@ def sections_of_boards(boards: Boards) -> list[Section]:
     ]
     if boards.skipped:
         columns = (column("file", "file", is_number=False), column("reason", "why", is_number=False))
-        rows = tuple((text_cell(file), text_cell(reason)) for file, reason in boards.skipped)
+        rows = tuple((Cell.of_text(file), Cell.of_text(reason)) for file, reason in boards.skipped)
         sections.append(
             Section(
                 "skipped",
@@ -96,7 +91,7 @@ def _meanings(board: Board) -> Iterator[str]:
 def _notes(board: Board) -> Iterator[Table]:
     """Yield what there is to know about the runs as a table, if there is anything."""
     columns = (column("run", "run", is_number=False), column("note", "what to know", is_number=False))
-    rows = tuple((text_cell(name or board.file), text_cell(note)) for name, note in board.notes)
+    rows = tuple((Cell.of_text(name or board.file), Cell.of_text(note)) for name, note in board.notes)
     if rows:
         yield Table(f"notes:{board.file}", said("board-notes", "Notes"), columns, rows)
 
@@ -124,27 +119,27 @@ def _cells(board: Board, run: RankedRun, has_times: bool) -> Iterator[Cell]:
     main, *others = board.keys
     name = said("board-not-ranked", f"{{run}} ({NOT_RANKED})", run=run.name) if run.n_leaking else run.name
     yield Cell(run.name, name, "bad" if run.n_leaking else None)
-    yield value_cell(run.value(main))
+    yield Cell.of_value(run.value(main))
     if board.intervals:
-        yield interval_cell(board.intervals[run.name].get(main))
+        yield Cell.of_interval(board.intervals[run.name].get(main))
     if board.comparison is not None:
         row = row_of(board, run)
         if row is None:
-            yield text_cell(said("mark-baseline", "baseline"), "quiet")
-            yield text_cell("", "quiet")
+            yield Cell.of_text(said("mark-baseline", "baseline"), "quiet")
+            yield Cell.of_text("", "quiet")
         else:
             yield Cell(
                 row.difference, format_value(row.difference) if row.difference is None else f"{row.difference:+.4f}"
             )
-            yield text_cell(row.verdict if row.n else "", TONES[row.outcome])
-    yield from (value_cell(run.value(key)) for key in others)
+            yield Cell.of_text(row.verdict if row.n else "", TONES[row.outcome])
+    yield from (Cell.of_value(run.value(key)) for key in others)
     if has_times:
         latency = run.latency
-        yield seconds_cell(None if latency is None else latency.p50)
-        yield seconds_cell(None if latency is None else latency.p95)
-    yield count_cell(board.n_questions - run.n_missing)
+        yield Cell.of_seconds(None if latency is None else latency.p50)
+        yield Cell.of_seconds(None if latency is None else latency.p95)
+    yield Cell.of_count(board.n_questions - run.n_missing)
     if board.frontier:
-        yield text_cell(said("board-yes", "yes") if run.name in board.frontier else "")
+        yield Cell.of_text(said("board-yes", "yes") if run.name in board.frontier else "")
 
 
 def row_of(board: Board, run: RankedRun) -> ComparisonRow | None:
@@ -293,7 +288,7 @@ def scatter(board: Board) -> dict[str, Any] | None:
             "x": round(LEFT + (WIDTH - LEFT - 12) * seconds / longest, 1),
             "y": round(HEIGHT - BOTTOM - (HEIGHT - BOTTOM - 14) * (value - low) / (high - low), 1),
             "is_on": run.name in board.frontier,
-            "said": f"{one_line(run.name)}: {main} {format_value(value)}, p50 {seconds_cell(seconds).text}",
+            "said": f"{one_line(run.name)}: {main} {format_value(value)}, p50 {Cell.of_seconds(seconds).text}",
         }
         for run, seconds, value in timed
     ]
@@ -305,7 +300,7 @@ def scatter(board: Board) -> dict[str, Any] | None:
         "line": line,
         "low": f"{low:.2f}",
         "high": f"{high:.2f}",
-        "longest": seconds_cell(longest).text,
+        "longest": Cell.of_seconds(longest).text,
         "said": "; ".join(str(point["said"]) for point in points),
         "key": main,
     }

@@ -7,23 +7,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import EvalSet, EvaluationResult, Run
-from krag_eval.toolkit import (
-    EMPTY,
-    Cell,
-    Column,
-    Comparison,
-    Diagnosis,
-    Section,
-    Table,
-    alternatives_in,
-    clip,
-    count_cell,
-    format_interval,
-    number_of,
-    seconds_cell,
-    show,
-    text_cell,
-)
+from krag_eval.analysis import Comparison
+from krag_eval.evaluation import Diagnosis
+from krag_eval.toolkit import Cell, Column, Section, Table, alternatives_in, clip, format_interval, number_of, show
 from krag_eval_report.notebook_tables import (
     LEFT,
     QUIET,
@@ -57,7 +43,7 @@ def notebook_html(thing: Any) -> str:
 
 
 def _text(text: str | None) -> Cell:
-    return text_cell(clip(text or "", _LONGEST))
+    return Cell.of_text(clip(text or "", _LONGEST))
 
 
 def _columns(*names: str) -> tuple[Column, ...]:
@@ -81,7 +67,7 @@ def _evalset(questions: EvalSet) -> str:
 def _of_question(question: Question) -> tuple[Cell, ...]:
     gold = question.gold_chunks() or question.gold_documents()
     first = _named(alternatives_in(gold[:1])[:1])
-    return _text(question.id), _text(question.question), count_cell(len(gold)), _text(first)
+    return _text(question.id), _text(question.question), Cell.of_count(len(gold)), _text(first)
 
 
 def _run(run: Run) -> str:
@@ -89,9 +75,9 @@ def _run(run: Run) -> str:
     rows = tuple(
         (
             _text(row.query_id),
-            count_cell(len(row.found)),
+            Cell.of_count(len(row.found)),
             _text(_named(row.found[:3]) if row.error is None else f"error: {row.error}"),
-            EMPTY if row.seconds is None else seconds_cell(row.seconds),
+            Cell.empty() if row.seconds is None else Cell.of_seconds(row.seconds),
         )
         for row in islice(run.rows.values(), _FIRST)
     )
@@ -173,7 +159,11 @@ _MOST_SHOWN = 10
 def _diagnosis(diagnosis: Diagnosis) -> str:
     """Return a diagnosis as HTML: the gold documents by cause, the ceilings of recall, and the first misses."""
     misses = [
-        (text_cell(one.query_id or one.query or str(one.query_index)), text_cell(one.name), text_cell(one.reason))
+        (
+            Cell.of_text(one.query_id or one.query or str(one.query_index)),
+            Cell.of_text(one.name),
+            Cell.of_text(one.reason),
+        )
         for one in diagnosis.misses[:_MOST_SHOWN]
     ]
     first = f"the first {_MOST_SHOWN} of " if len(diagnosis.misses) > _MOST_SHOWN else ""

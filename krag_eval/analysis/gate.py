@@ -24,12 +24,14 @@ from krag_eval._utils.limits import limit, shown, to_allow
 from krag_eval._utils.objects import Printed, ShortRepr, cached_property
 from krag_eval._utils.plugins import load
 from krag_eval._utils.serialization import plain_fields
-from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
+from krag_eval.datasets import EvalSet, Run
 from krag_eval.datasets.argument_order import gold_first
+from krag_eval.datasets.evalset import as_evalset
 from krag_eval.datasets.run import check_run
+from krag_eval.documents.document import DOC_KEY
 from krag_eval.documents.tokenizers import as_tokenizer
 from krag_eval.evaluation.intervals import Clusters, labels_of, proven_means, warn_of_shared_gold
-from krag_eval.evaluation.leaks import NOTHING_FORBIDDEN, describe_leaks
+from krag_eval.evaluation.leaks import NOTHING_FORBIDDEN
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.runs import evaluate_run
 from krag_eval.matching.settings import ScoringSettings, make_settings
@@ -751,9 +753,8 @@ def _of_leaks(result: EvaluationResult, requirement: Requirement, where: str | N
     cut_off = requirement.key.partition("@")[2]
     review = result.leaks(int(cut_off) if cut_off.isdecimal() else None)
     status = Status.PASS if requirement.holds(value) else Status.FAIL
-    said = describe_leaks(review.n_leaking, review.n_defined, review.k)
     measured, allowed = (
-        f"{requirement.key} = {format_value(value)}: {said}",
+        f"{requirement.key} = {format_value(value)}: {review.title}",
         f"{requirement.sign} {requirement.bound:g}",
     )
     named = tuple(map(str, review.rows[:_MOST_LEAKS])) if status is Status.FAIL else ()

@@ -19,7 +19,7 @@ from krag_eval._utils.plugins import ShownInNotebooks
 from krag_eval._utils.serialization import Tabular, data_frame, plain_fields
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import IdKey
-from krag_eval.evaluation.causes import CAUSES, FOUND, HELD, Fates, decide
+from krag_eval.evaluation.causes import CAUSES, FOUND, HELD, Fates, decide, ranks_without_repeats, same_document
 from krag_eval.evaluation.detail import Detail, Scored, cut_off_of, detail_of
 from krag_eval.matching import Batch
 from krag_eval.matching.nearest import NEAR, Nearest
@@ -166,6 +166,18 @@ class Diagnosis(Printed, ShownInNotebooks, Tabular, ComparedByFields):
         """How many gold documents were missed for each cause, in the order of `CAUSES`; causes without any left out."""
         counter = Counter(self.causes)
         return {cause: counter[cause] for cause in CAUSES if counter[cause]}
+
+    def ranks_of_causes(self, detail: Detail) -> tuple[IntArray, IntArray]:
+        """Return what tells the causes of rankings at every cut-off, two numbers for each gold document of a result.
+
+        The first is the rank that it would have without the repeats and near duplicates above it: at a cut-off between
+        that and its rank, it is `crowded_out`. The second is the first rank of another chunk of its document, where
+        nothing is like it: from that cut-off on, it is `wrong_chunk`, and `never_retrieved` before. 0 where there is
+        none.
+        """
+        wanted = np.isin(np.array(self.causes, dtype=object), ["wrong_chunk", "never_retrieved"])
+        same = same_document(detail, detail.gold.first.copy(), wanted, self.doc_key, None)
+        return ranks_without_repeats(detail, detail.gold_rank > 1), same
 
     def to_dict(self) -> dict[str, Any]:
         """Return counts, ceilings and every miss, ready for JSON."""

@@ -335,11 +335,8 @@ def _describe(result: EvaluationResult) -> str:
     """Return the values, what they leave out, what to look at next, and the signature."""
     lines = [f"EvaluationResult of {number_of(result.n_queries, 'query')}"]
     if result.detail is not None and result.detail.leaks is not None:
-        from krag_eval.evaluation.leaks import describe_leaks
-
         leaks = result.leaks()
-        said = describe_leaks(leaks.n_leaking, leaks.n_defined, leaks.k)
-        lines.append(f"  {said}{': .leaks() lists them' if leaks.n_leaking else ''}")
+        lines.append(f"  {leaks.title}{': .leaks() lists them' if leaks.n_leaking else ''}")
     lines += _table(result)
     if result.no_answer.n_queries:
         without_gold = number_of(result.no_answer.n_queries, "query")

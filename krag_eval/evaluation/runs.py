@@ -13,12 +13,13 @@ import numpy as np
 from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import Argument, InvalidInputError, Parts, warn
-from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
+from krag_eval.datasets import EvalSet, Run
 from krag_eval.datasets.argument_order import gold_first
 from krag_eval.datasets.by_query import check_order, check_queries
+from krag_eval.datasets.evalset import as_evalset
 from krag_eval.datasets.question import settings_at
 from krag_eval.datasets.run import Rankings, as_run, known
-from krag_eval.documents.document import Document
+from krag_eval.documents.document import DOC_KEY, Document
 from krag_eval.documents.readers import OWN_ID, IdKey, as_id, id_at, names_in
 from krag_eval.evaluation.pipeline import (
     EvaluationCallback,

@@ -14,8 +14,9 @@ from krag_eval._utils.progress import ProgressHook, hook_for
 from krag_eval._utils.redaction import Redactor
 from krag_eval._utils.suggestions import check_names
 from krag_eval._utils.threads import run_in_own_loop
-from krag_eval.datasets import EvalSet, Run, as_evalset
+from krag_eval.datasets import EvalSet, Run
 from krag_eval.datasets.argument_order import gold_first
+from krag_eval.datasets.evalset import as_evalset
 from krag_eval.datasets.question import of_other_names
 from krag_eval.documents.readers import IdKey
 from krag_eval.retrievers.asking import CallSettings, RetryOn, ask_all

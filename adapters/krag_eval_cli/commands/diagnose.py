@@ -7,9 +7,9 @@ from pathlib import Path
 
 from krag_eval import EvaluationResult, InvalidInputError
 from krag_eval import diagnose as diagnose_result
+from krag_eval.evaluation import Diagnosis
 from krag_eval.toolkit import (
     DASH,
-    Diagnosis,
     csv_lines,
     format_value,
     has_filter,

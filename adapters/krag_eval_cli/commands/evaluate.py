@@ -32,7 +32,7 @@ from krag_eval_cli.output import (
 )
 
 if TYPE_CHECKING:
-    from krag_eval.toolkit import QueryReview
+    from krag_eval.evaluation import QueryReview
 
 _MOST_LISTED = 20
 _MOST_REVIEWED = 100

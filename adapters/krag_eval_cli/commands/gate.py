@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval import Policy, check_gate, read_policy
-from krag_eval.toolkit import GateReport, load, number_of
+from krag_eval.analysis import GateReport
+from krag_eval.toolkit import load, number_of
 from krag_eval_cli.files import RunFileOptions
 from krag_eval_cli.output import check_report, console, notes, print_indented, print_written, put_json_and_markdown
 

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from krag_eval.toolkit import (
-    EMPTY,
-    Cell,
-    Column,
-    ComparisonRow,
-    Outcome,
-    Table,
-    format_difference,
-    is_lower_better,
-    text_cell,
-    value_cell,
-)
+from krag_eval.analysis import ComparisonRow, Outcome
+from krag_eval.toolkit import Cell, Column, Table, is_lower_better
 from krag_eval_report.cells import worst_first
 from krag_eval_report.records import Report, ReportedSystem
 from krag_eval_report.sections.comparison import TONES
@@ -33,9 +23,9 @@ def matrix_of(report: Report, system: ReportedSystem) -> Table:
         keys = result.keys_of(name)
         body.append(
             (
-                text_cell(name),
+                Cell.of_text(name),
                 *(
-                    _matrix_cell(report, system, key, rows.get(key)) if key in result.tally.means else EMPTY
+                    _matrix_cell(report, system, key, rows.get(key)) if key in result.tally.means else Cell.empty()
                     for key in keys
                 ),
             )
@@ -48,13 +38,13 @@ def matrix_of(report: Report, system: ReportedSystem) -> Table:
 def _matrix_cell(report: Report, system: ReportedSystem, key: str, row: ComparisonRow | None) -> Cell:
     value = system.value(key)
     if value is None:
-        return value_cell(None)
-    cell = value_cell(value, worst_first(key, None if len(report.systems) == 1 else system.name))
+        return Cell.of_value(None)
+    cell = Cell.of_value(value, worst_first(key, None if len(report.systems) == 1 else system.name))
     values = [one.value(key) for one in report.systems]
     known = [value for value in values if value is not None]
     best = (min if is_lower_better(key) else max)(known)
     tones = ["best"] if len(known) > 1 and min(known) != max(known) and cell.value == best else []
     if row is not None and row.outcome in (Outcome.BETTER, Outcome.WORSE):
         tones.append(TONES[row.outcome] or "")
-    help_ = None if row is None or not row.n else f"{format_difference(row.difference)}: {row.verdict}"
+    help_ = None if row is None or not row.n else f"{row.texts['difference']}: {row.verdict}"
     return Cell(cell.value, cell.text, " ".join(tones) or None, cell.door, help_)

@@ -11,17 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from krag_eval import METRICS, sweep
-from krag_eval.toolkit import (
-    Settings,
-    Side,
-    Sweep,
-    count_tokens_of,
-    format_value,
-    key_of,
-    refuse,
-    shorten,
-    with_documents,
-)
+from krag_eval.evaluation import Sweep
+from krag_eval.toolkit import Settings, Side, count_tokens_of, format_value, key_of, refuse, shorten
 from krag_eval_report.plots.drawing import (
     AROUND,
     MARKED,
@@ -160,7 +151,7 @@ def draw_over_size(report: Report) -> Drawing | None:
 def _recall_by_size(system: ReportedSystem) -> tuple[list[float], list[float]]:
     """Return the mean size and the mean recall of the first 0, 1, ... ranks."""
     detail = system.detail
-    side, defined = with_documents(detail.batch).predicted, detail.judged.is_defined
+    side, defined = detail.documents.predicted, detail.judged.is_defined
     if system.detail.sessions is not None or not defined.any():
         return [0.0], [0.0]
     count = detail.batch.settings.count_tokens
@@ -322,7 +313,7 @@ def _has_one_threshold(settings: Settings) -> bool:
 
 
 def _sweep(system: ReportedSystem, k: int | str | None, metrics: list[str]) -> Sweep:
-    batch = with_documents(system.detail.batch)
+    batch = system.detail.documents
     given: dict[str, Any] = {
         field.name: getattr(batch.settings, field.name)
         for field in fields(Settings)

@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from krag_eval.toolkit import (
-    CAUSES,
-    UNDEFINED,
-    FloatArray,
-    Funnel,
-    format_interval,
-    format_value,
-    shorten,
-)
+from krag_eval.analysis import Funnel
+from krag_eval.toolkit import CAUSES, FloatArray, format_interval, format_value, shorten
 from krag_eval_report.cells import door, run_alone, worst_first
 from krag_eval_report.plots.drawing import COLOURS as RUNS
 from krag_eval_report.plots.drawing import (
@@ -236,7 +229,7 @@ def _bars(axes: Axes, report: Report, number: int, metric: str, cut_offs: list[s
     for x, value, cut_off in zip(at, values, cut_offs, strict=True):
         interval = system.interval(metric + cut_off)
         if value is None:
-            axes.text(x, 0.01, UNDEFINED, ha="center", va="bottom")
+            axes.text(x, 0.01, format_value(None), ha="center", va="bottom")
         elif interval is not None:
             below, above = max(0.0, value - interval[0]), max(0.0, interval[1] - value)
             axes.errorbar(x, value, [[below], [above]], fmt="none", ecolor=INK, elinewidth=0.9, capsize=0)

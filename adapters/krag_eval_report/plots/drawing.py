@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import Sweep, display_width, number_of, shorten
+from krag_eval.evaluation import Sweep
+from krag_eval.toolkit import display_width, number_of, shorten
 from krag_eval_report.plots.charts import new_figure
 from krag_eval_report.plots.fonts import set_fonts, warn_of_boxes
 from krag_eval_report.plots.style import INK, clean, style

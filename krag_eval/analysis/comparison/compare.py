@@ -29,8 +29,10 @@ from krag_eval.analysis.comparison.systems import (
     split_repeated,
     with_repeats,
 )
-from krag_eval.datasets import DOC_KEY, Run, as_evalset
+from krag_eval.datasets import Run
 from krag_eval.datasets.argument_order import gold_first
+from krag_eval.datasets.evalset import as_evalset
+from krag_eval.documents.document import DOC_KEY
 from krag_eval.documents.readers import IdKey
 from krag_eval.evaluation.causes import FOUND
 from krag_eval.evaluation.diagnosis import Diagnosis, diagnose

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from krag_eval._utils.objects import Printed
 from krag_eval._utils.plugins import Pictured, ShownInNotebooks, load
 from krag_eval._utils.serialization import Tabular, data_frame
 from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome, Transition
-from krag_eval.analysis.comparison.text import describe, how_tested
+from krag_eval.analysis.comparison.text import describe, describe_transitions, describe_worst, how_tested, of_clusters
 
 __all__ = ["Comparison", "ComparisonRow", "Outcome", "Transition"]  # results that were pickled before name them so
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+
+    from krag_eval._utils.said import Said
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -64,6 +66,19 @@ class Comparison(Printed, Pictured, ShownInNotebooks, Tabular, Compared):
     def tested(self) -> str:
         """How the intervals and p-values were computed, in words."""
         return how_tested(self)
+
+    @property
+    def unseen_clusters(self) -> str:
+        """What intervals over clusters cannot know, in a sentence that begins with a space; else nothing."""
+        return of_clusters(self)
+
+    def describe_worst(self, system: str) -> Said:
+        """Return in words where a system lost most, of the slices that are decided to have lost."""
+        return describe_worst(self.worst_slices.get(system))
+
+    def describe_transitions(self, system: str) -> Iterator[Said]:
+        """Yield how many gold documents are found or missed now but were not before, and why."""
+        return describe_transitions(self, system)
 
     def to_latex(self) -> str:
         """Return a LaTeX `tabular`: one row per system, one column per key, the best in bold. Needs booktabs.

@@ -14,8 +14,9 @@ from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import Argument, InvalidInputError, did_you_mean, refuse, warn, with_name
 from krag_eval._utils.progress import ProgressHook, reporter
 from krag_eval._utils.said import said
-from krag_eval.datasets import EvalSet, Question, Run, as_evalset
+from krag_eval.datasets import EvalSet, Question, Run
 from krag_eval.datasets.by_query import by_query
+from krag_eval.datasets.evalset import as_evalset
 from krag_eval.datasets.run import as_run
 from krag_eval.evaluation.detail import Detail, detail_of
 from krag_eval.evaluation.results import EvaluationResult
