@@ -15,18 +15,16 @@ from krag_eval.toolkit import (
     FloatArray,
     MeanState,
     Printed,
-    Sample,
-    ValueDistribution,
     check_intervals,
     data_frame,
     format_interval,
     format_value,
     json_text,
     key_hint,
+    mean_intervals,
     number_of,
     plain_fields,
     refuse,
-    sample_intervals,
 )
 from krag_eval_answers.references import AnswerSheet
 from krag_eval_answers.refusals import is_empty
@@ -249,9 +247,6 @@ def _remarks(result: AnswerResult) -> Iterator[str]:
         yield f"  {number_of(len(result.errors), 'exception')} in place of an answer: counted as empty, not as refusals"
 
 
-_RESAMPLES = 10_000
-
-
 def answer_intervals(
     values: Mapping[str, FloatArray], confidence: bool | float = True
 ) -> dict[str, Interval | None] | None:
@@ -273,7 +268,4 @@ def answer_intervals(
         MissingDependencyError: scipy is not installed.
     """
     level = check_intervals(confidence)
-    if level is None:
-        return None
-    samples = {key: Sample(ValueDistribution.of(column)) for key, column in values.items()}
-    return sample_intervals(samples, level, _RESAMPLES, 0)
+    return None if level is None else mean_intervals(values, level)

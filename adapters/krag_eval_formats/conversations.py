@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from krag_eval import Document, InvalidInputError, Question
-from krag_eval.toolkit import Kind, Source, read_at
+from krag_eval.toolkit import Kind, Source, errors_at
 from krag_eval_formats.narrow import fields_from
 
 _HAYSTACK = frozenset({"haystack_session_ids", "haystack_sessions"})
@@ -35,7 +35,9 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
     for number, (place, row) in enumerate(source.rows()):
         name = _name(row, number)
         for nth, one in enumerate(row.get("qa") or ()):
-            yield f"{place}, qa[{nth}]", read_at(f"{place}, qa[{nth}]", lambda given: _question(given, name, nth), one)  # noqa: B023 - called at once
+            with errors_at(f"{place}, qa[{nth}]"):
+                question = _question(one, name, nth)
+            yield f"{place}, qa[{nth}]", question
 
 
 def passages(source: Source) -> Iterator[tuple[str, Document]]:
@@ -46,7 +48,9 @@ def passages(source: Source) -> Iterator[tuple[str, Document]]:
     """
     seen: set[str] = set()
     for number, (place, row) in enumerate(source.rows()):
-        for document in read_at(place, lambda given: list(_sessions(given, number)), row):  # noqa: B023 - called at once
+        with errors_at(place):
+            sessions = list(_sessions(row, number))
+        for document in sessions:
             if document.id not in seen:  # questions of LongMemEval share sessions
                 seen.add(str(document.id))
                 yield place, document

@@ -15,7 +15,6 @@ from krag_eval.toolkit import (
     NEAR,
     ExaminedFile,
     IdKey,
-    StrPath,
     alternatives_in,
     as_id,
     check_number,
@@ -119,7 +118,7 @@ def _of_rows(evalset: object) -> Iterator[Entry | Finding]:
             yield Finding.of_parts("unreadable", error.without("question 0"), f"question {number}")
 
 
-def _of_file(path: StrPath, format_name: str | None, **table: Any) -> Iterator[Entry | Finding]:
+def _of_file(path: str | os.PathLike[str], format_name: str | None, **table: Any) -> Iterator[Entry | Finding]:
     file = ExaminedFile(path, format_name, **table)
     if file.doubt is not None:
         yield Finding(kind="unchecked", message=f"The file {file.doubt}", places=(str(path),))

@@ -19,7 +19,7 @@ from krag_eval_langfuse.client import (
     without_keys,
 )
 from krag_eval_langfuse.delivery import Delivery, Outcome, QueueDelivery, SyncDelivery
-from krag_eval_langfuse.outbox import open_outbox
+from krag_eval_langfuse.outbox_delivery import open_outbox
 from krag_eval_langfuse.scores import Primitive, Score
 
 _LOG = logging.getLogger("krag_eval.langfuse")

@@ -510,7 +510,7 @@ class LiveScorer(OfOneProcess):
             InvalidInputError: `keep_documents` is not set.
         """
         with self._settled(needs_sessions=True):
-            return self._judge.session_result()
+            return self._judge.sessions.result()
 
     def window_means(self) -> dict[str, float | None]:
         """Return the mean of each key over the last `window` retrievals; None if none of them has a value."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 from krag_eval import InvalidInputError, KragEvalError, __version__, read_evalset, read_run
-from krag_eval.toolkit import Source, detect, load, needing, parse_json, read_checked
+from krag_eval.toolkit import Format, Source, load, needing, parse_json, read_checked
 from krag_eval_report.build import build_report
 from krag_eval_report.html.page import (
     digest,
@@ -120,7 +120,7 @@ def _kinds(path: Path, _changed: int) -> tuple[str, ...]:
     if path.suffix == ".jsonl" and load("krag_eval.labels", "is_queue")(path):
         return ("queue",)
     try:
-        return detect(Source(path))[1]
+        return Format.detect(Source(path))[1]
     except KragEvalError:
         return ()
 

@@ -22,7 +22,16 @@ import pyarrow.fs as pa_fs
 import pyarrow.parquet as pq
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import Argument, LimitedParquetFile, is_file, open_file, refuse, unchecked, unreadable, warn
+from krag_eval.toolkit import (
+    Argument,
+    LimitedParquetFile,
+    is_file,
+    open_file,
+    refuse,
+    unchecked,
+    unreadable,
+    warn,
+)
 from krag_eval_scale.batch import is_string
 from krag_eval_scale.scorer import ColumnarScorer
 
@@ -383,10 +392,10 @@ def survey(files: Sequence[str], target: Path, scorer: ColumnarScorer) -> tuple[
 def _tell_unchecked(path: str) -> bool:
     """Warn if a file has no page checksums, and return whether that was so."""
     with _source_of(path) as source:
-        doubt = unchecked(source)
-    if doubt is not None:
-        warn(f"{path}: {doubt}")
-    return doubt is not None
+        told = unchecked(source.read(_HEAD))
+    if told:
+        warn(f"{path}: {told}")
+    return bool(told)
 
 
 def _source_of(path: str) -> Any:

@@ -36,7 +36,7 @@ from krag_eval.evaluation.pipeline import Judged, judge_batch, read_batch
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.rules import rules_of_set
 from krag_eval.evaluation.runs import evaluate_run
-from krag_eval.evaluation.sessions import has_filter, judge_sessions
+from krag_eval.evaluation.sessions import judge_sessions
 from krag_eval.matching import find_matches
 from krag_eval.matching.forbidden import Rules, find_forbidden
 from krag_eval.matching.matchability import SideCounts
@@ -335,7 +335,7 @@ def funnel(
         slices=tuple(_slice(part, fates, needs, codes) for part in parts),
         errors={query_id: error for query_id, error in run.errors.items() if questions.get(query_id) is not None},
         notes=tuple(_notes(run, questions, ways)),
-        filter_loss=_filter_loss(visible, questions, run, checked, cut_offs[0]) if has_filter(run) else None,
+        filter_loss=_filter_loss(visible, questions, run, checked, cut_offs[0]) if run.has_filter else None,
         leaks={} if rules is None else _leaks(judged, rules.repeated(list(map(len, nodes))), ways, cut_offs[0]),
     )
 

@@ -7,11 +7,11 @@ import operator
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -108,6 +108,9 @@ _REQUIREMENT = re.compile(
 )
 
 
+_MOST_NAMED = 10
+
+
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """A bound on a number.
@@ -158,6 +161,28 @@ class Requirement:
         """Return whether a value meets the bound."""
         return bool(_SIGNS[self.sign](value, self.bound))
 
+    def missed_by(self, result: EvaluationResult, among: Container[int] | None = None) -> tuple[list[int], str]:
+        """Return the places of the queries whose own value misses the bound, the furthest first, and who they are.
+
+        Args:
+            result: What has to meet the bound.
+            among: The places that count; all by default.
+
+        Returns:
+            The places, and the ids of these queries, or their places where they have none; of many, the first ten.
+        """
+        columns = {} if result.detail is None else result.detail.values
+        values = columns.get(self.key.removeprefix("macro_").removeprefix("micro_"))
+        if values is None:
+            return [], ""
+        defined = np.flatnonzero(~np.isnan(values)).tolist()
+        places = [one for one in defined if (among is None or one in among) and not self.holds(values[one])]
+        places.sort(key=lambda place: values[place], reverse=self.sign.startswith("<"))
+        ids = None if result.detail is None else result.detail.query_ids
+        names = [f"query {one}" if ids is None else one_line(str(ids[one])) for one in places[:_MOST_NAMED]]
+        more = len(places) - len(names)
+        return places, ", ".join(names) + (f" and {more} more" if more > 0 else "")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demands:
@@ -175,7 +200,6 @@ class Demands:
 INCONCLUSIVE = ("report", "fail", "pass")
 _GATE_KEYS = ("require", "never", "no_drop", "inconclusive", "cluster", "confidence", "nights", "seed")
 _SCORING_KEYS = ("level", "doc_key", "proxy")
-SCORING_KEYS = (*ScoringSettings.__annotations__, *_SCORING_KEYS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,7 +218,10 @@ class Policy:
         nights: For how many runs of the gate in a row that holds, such as 365 for a nightly job.
         seed: Of the random numbers in a report that begins with the gate; the gate itself draws none.
         scoring: How runs are scored: the settings of `evaluate_run`.
+        SCORING_KEYS: The names of these settings.
     """
+
+    SCORING_KEYS: ClassVar[tuple[str, ...]] = (*ScoringSettings.__annotations__, *_SCORING_KEYS)
 
     demands: Demands = field(default_factory=Demands)
     slices: Mapping[tuple[str, str], Demands] = field(default_factory=dict)
@@ -316,7 +343,7 @@ def _slices(table: Mapping[str, Any], level: float | None) -> dict[tuple[str, st
 
 
 def _scoring(table: Mapping[str, Any]) -> Mapping[str, Any]:
-    _check_keys(table, SCORING_KEYS, "[scoring]")
+    _check_keys(table, Policy.SCORING_KEYS, "[scoring]")
     make_settings(**{name: value for name, value in table.items() if name not in _SCORING_KEYS})
     as_tokenizer(table.get("tokenizer", "words"))
     if not isinstance(table.get("doc_key", ""), str):
@@ -810,28 +837,7 @@ def assert_retrieval(
         lines += [f"  {check.status}: {check.requirement} ({check.found})" for check, _ in missed]
         for check, requirement in missed:
             lines += [f"  {leak}" for leak in check.leaks]
-            if failing := missed_by(result, requirement):
-                named = name_questions(result, failing)
+            failing, named = requirement.missed_by(result)
+            if failing:
                 lines.append(f"  {number_of(len(failing), 'query')} with {requirement.key} out of bounds: {named}")
         raise AssertionError("\n".join([*lines, str(result)]))
-
-
-_MOST_NAMED = 10
-
-
-def missed_by(result: EvaluationResult, requirement: Requirement) -> list[int]:
-    """Return the places of the queries whose own value misses the bound, the furthest from it first."""
-    columns = {} if result.detail is None else result.detail.values
-    values = columns.get(requirement.key.removeprefix("macro_").removeprefix("micro_"))
-    if values is None:
-        return []
-    places = [place for place in np.flatnonzero(~np.isnan(values)).tolist() if not requirement.holds(values[place])]
-    return sorted(places, key=lambda place: values[place], reverse=requirement.sign.startswith("<"))
-
-
-def name_questions(result: EvaluationResult, places: Sequence[int]) -> str:
-    """Return the ids of queries, or their places where they have none; of many, the first ten."""
-    ids = None if result.detail is None else result.detail.query_ids
-    names = [f"query {place}" if ids is None else one_line(str(ids[place])) for place in places[:_MOST_NAMED]]
-    more = len(places) - len(names)
-    return ", ".join(names) + (f" and {more} more" if more > 0 else "")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.files.io import StrPath, open_file
+from krag_eval._utils.files.io import StrPath, read_head
 from krag_eval._utils.files.strict_json import parse_jsonl
 from krag_eval.datasets.formats import native, parquet
 from krag_eval.datasets.formats.registry import open_source
@@ -40,8 +40,7 @@ class ExaminedFile:
         """Why damage in the file would not be noticed, or None."""
         if self._source.container != "parquet":
             return None
-        with open_file(self._source.path) as file:
-            return parquet.unchecked(file)
+        return parquet.unchecked(read_head(self._source.path, 64)) or None
 
     @property
     def named(self) -> Mapping[str, str]:

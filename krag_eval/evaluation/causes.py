@@ -121,15 +121,15 @@ def same_document(detail: Detail, shown: IntArray, wanted: BoolArray, doc_key: I
 
     0 where there is none.
     """
-    batch, table, query = detail.documents, detail.gold, detail.judged.gold_query
+    batch, query = detail.documents, detail.judged.gold_query.tolist()
+    golds, first, stop = batch.actual.documents, detail.gold.first.tolist(), detail.gold.stop.tolist()
     same = np.zeros(len(query), dtype=np.int64)
     retrieved: dict[int, dict[str | None, int]] = {}
     for number in np.flatnonzero(wanted).tolist():
-        places = range(int(table.first[number]), int(table.stop[number]))
-        doc_ids = {place: _document_id(batch.actual.documents[place], doc_key) for place in places}
+        doc_ids = {place: _document_id(golds[place], doc_key) for place in range(first[number], stop[number])}
         if not any(doc_ids.values()):
             continue
-        q = int(query[number])
+        q = query[number]
         if q not in retrieved:
             start, end = batch.predicted.offsets[q : q + 2].tolist()
             end = end if k is None else min(end, start + k)

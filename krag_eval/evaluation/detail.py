@@ -124,8 +124,8 @@ class Detail(ShortRepr, ComparedByFields):
 
     def names(self, query: int) -> tuple[str | None, str | None]:
         """Return the id and the text of a query, where given."""
-        named, asked = (None if column is None else column[query] for column in (self.query_ids, self.queries))
-        return named, asked
+        named = None if self.query_ids is None else self.query_ids[query]
+        return named, None if self.queries is None else self.queries[query]
 
     def covered_within(self, k: int | None) -> IntArray:
         """Return how many gold documents are within the first `k` ranks, of any search; shape (n_queries,)."""

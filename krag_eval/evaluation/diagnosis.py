@@ -256,29 +256,27 @@ def misses_of(detail: Detail, fates: Fates, numbers: Iterable[int]) -> Iterator[
     """Yield those of these gold documents that were missed, each with its cause."""
     batch, table = detail.documents, detail.gold
     shares = found_shares(detail.judged, batch, fates.k).tolist() if batch.settings.uses_spans else None
-    for number in numbers:
-        if fates.cause[number] == FOUND:
-            continue
-        query, rank, first = (
-            int(column[number]) for column in (detail.judged.gold_query, detail.gold_rank, table.first)
-        )
+    missed = [number for number in numbers if fates.cause[number] != FOUND]
+    nearest, documents, offsets = fates.nearest, batch.actual.documents, batch.actual.offsets
+    columns = detail.judged.gold_query, detail.gold_rank, table.first, table.stop, fates.shown, nearest.rank
+    found = zip(missed, *(column[missed].tolist() for column in (*columns, nearest.similarity)), strict=True)
+    for number, query, rank, first, stop, shown, near, similarity in found:
         named, asked = detail.names(query)
-        similarity = float(fates.nearest.similarity[number])
-        search, near_rank = detail.place(query, int(fates.nearest.rank[number]))
+        search, near_rank = detail.place(query, near)
         if detail.sessions is not None and rank:
             search = int(detail.sessions.best_places[1][number]) + 1
         yield Miss(
             query_index=query,
             query_id=named,
             query=asked,
-            gold_index=first - int(batch.actual.offsets[query]),
-            gold=as_document(batch.actual.documents[int(fates.shown[number])], id_key=batch.settings.id_key),
+            gold_index=first - int(offsets[query]),
+            gold=as_document(documents[shown], id_key=batch.settings.id_key),
             cause=fates.cause[number],
             rank=rank or None,
             near_rank=near_rank or None,
             similarity=None if math.isnan(similarity) else similarity,
-            near=_document_at(batch, query, int(fates.nearest.rank[number])),
-            n_alternatives=int(table.stop[number]) - first,
+            near=_document_at(batch, query, near),
+            n_alternatives=stop - first,
             share=None if shares is None else shares[number],
             search=search,
         )

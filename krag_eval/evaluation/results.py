@@ -166,6 +166,15 @@ class EvaluationResult(Printed, Pictured, ShownInNotebooks, Tabular, ComparedByF
         k, nearest = largest_cut_off(self), kept.nearest
         return (explain(kept, index, k, nearest) for index in range(self.n_queries))
 
+    @property
+    def missed(self) -> str | None:
+        """How many queries miss gold within the largest cut-off; None if none does, or if none was kept."""
+        if self.detail is None:
+            return None
+        judged, k = self.detail.judged, largest_cut_off(self)
+        n_missing = int((self.detail.covered_within(k) < judged.n_gold).sum())
+        return describe_misses(n_missing, int((judged.n_gold > 0).sum()), k) if n_missing else None
+
     def misses(self, k: int | None = None, *, doc_key: IdKey = "doc_id") -> QueryReview:
         """Return every query that misses a gold document, with what was retrieved instead, and why.
 
@@ -322,15 +331,6 @@ class EvaluationResult(Printed, Pictured, ShownInNotebooks, Tabular, ComparedByF
         return self.detail
 
 
-def missing_queries(result: EvaluationResult) -> str | None:
-    """Return how many queries miss gold within the largest cut-off; None if none does, or if none was kept."""
-    if result.detail is None:
-        return None
-    judged, k = result.detail.judged, largest_cut_off(result)
-    n_missing = int((result.detail.covered_within(k) < judged.n_gold).sum())
-    return describe_misses(n_missing, int((judged.n_gold > 0).sum()), k) if n_missing else None
-
-
 def _describe(result: EvaluationResult) -> str:
     """Return the values, what they leave out, what to look at next, and the signature."""
     lines = [f"EvaluationResult of {number_of(result.n_queries, 'query')}"]
@@ -357,7 +357,7 @@ def _describe(result: EvaluationResult) -> str:
             lines.append(f"  {number_of(count, 'document')} of `{side}` without what the method reads: never matched")
     if result.groups is not None:
         lines.append(f"  {number_of(len(result.groups), 'group')} by {', '.join(result.groups.by)}: .groups has them")
-    missing = missing_queries(result)
+    missing = result.missed
     if missing:
         lines.append(f"  {missing}: .misses() lists them")
     return "\n".join([*lines, f"  {result.signature}"])

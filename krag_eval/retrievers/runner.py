@@ -23,7 +23,7 @@ from krag_eval.retrievers.asking import CallSettings, RetryOn, ask_all
 from krag_eval.retrievers.calling import Caller, Retriever, caller_of
 from krag_eval.retrievers.recording import Recorder, make_header
 from krag_eval.retrievers.responses import as_json
-from krag_eval.retrievers.sources import source_of_object
+from krag_eval.retrievers.sources import source_of_module, source_of_object
 
 
 class OptionalRunOptions(TypedDict, total=False):
@@ -229,7 +229,7 @@ def plan_run(
     *,
     prefer_async: bool = False,
     keeps_rows: bool = True,
-    source: Mapping[str, Any] | None = None,
+    module: str | None = None,
     caller: Caller | None = None,
     **options: Unpack[RunOptions],
 ) -> Plan:
@@ -240,7 +240,8 @@ def plan_run(
         retriever: The retriever.
         prefer_async: Call the async method of an object that has both.
         keeps_rows: Whether the rows are kept in memory; otherwise they are in the journal only.
-        source: The fingerprint of the retriever's source; by default that of the code of its function or class.
+        module: The module that the retriever was loaded from, and its name there, as `module:object`; its source is
+            then recorded, and by default that of the function or class.
         caller: How to call it; by default what `caller_of` returns.
         **options: The options of `run_retriever`.
 
@@ -276,6 +277,7 @@ def plan_run(
                 f"The question {question.id!r} has no text. Give every question a text to ask the retriever.",
                 *of_other_names(question.further, "question"),
             )
+    source = None if module is None else source_of_module(module.partition(":")[0], module)
     if journal is not None and source is None:
         source = source_of_object(retriever)
     header = make_header(

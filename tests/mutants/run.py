@@ -22,6 +22,7 @@ CAUGHT, SURVIVED = "caught", "SURVIVED"
 GONE, UNFIT = "DOES NOT APPLY", "DOES NOT RUN"
 # What pytest ends with; anything else means that the test could not be run at all.
 _PASSED, _FAILED = 0, 1
+ONE_BY_ONE = ("-x", "-q", "-n", "0", "-p", "no:cacheprovider")
 
 
 def main(words: Sequence[str]) -> None:
@@ -62,20 +63,24 @@ def copy_tree(target: Path) -> None:
 
 def run_tests(tree: Path, tests: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """Run tests of a copy against the copy, until the first failure; one that skips itself has failed."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests]
-    # No compiled files: one of the same size and second as its source would be taken for it, mistake or not.
-    # With CI set, hypothesis tries the same examples each time.
-    settings = {"PYTHONDONTWRITEBYTECODE": "1", "CI": "1", "KRAG_EVAL_REQUIRE_ALL": "1"}
-    settings["PYTHONPATH"] = os.pathsep.join([str(tree), str(tree / "adapters")])
     return subprocess.run(
-        command,
+        [sys.executable, "-m", "pytest", *ONE_BY_ONE, *tests],
         cwd=tree,
-        env=os.environ | settings,
+        env=environment_of(tree),
         check=False,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
+
+
+def environment_of(tree: Path) -> dict[str, str]:
+    """Return what tests of a copy run with."""
+    # No compiled files: one of the same size and second as its source would be taken for it, mistake or not.
+    # With CI set, hypothesis tries the same examples each time.
+    settings = {"PYTHONDONTWRITEBYTECODE": "1", "CI": "1", "KRAG_EVAL_REQUIRE_ALL": "1"}
+    settings["PYTHONPATH"] = os.pathsep.join([str(tree), str(tree / "adapters")])
+    return os.environ | settings
 
 
 def outcome_of(mutant: Mutant, tree: Path) -> str:

@@ -9,10 +9,8 @@ from krag_eval import EvaluationResult, InvalidInputError
 from krag_eval import diagnose as diagnose_result
 from krag_eval.evaluation import Diagnosis
 from krag_eval.toolkit import (
-    DASH,
     csv_lines,
     format_value,
-    has_filter,
     load,
     number_of,
     refuse,
@@ -22,6 +20,7 @@ from krag_eval_cli.commands.evaluate import score_each
 from krag_eval_cli.files import RunFileOptions, check_free, names_of, read_runs
 from krag_eval_cli.options import RunScoringOptions, parse_cut_offs
 from krag_eval_cli.output import console, json_lines, notes, print_section, put_json
+from krag_eval_cli.streams import DASH
 
 
 def diagnose(
@@ -60,7 +59,7 @@ def diagnose(
     read = read_runs(runs, questions, files, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
     results: dict[str, EvaluationResult] = {}
     for name, run in read.items():
-        metrics = [*(names_of(["recall"], read) or ()), *["filter_loss"] * has_filter(run)]
+        metrics = [*(names_of(["recall"], read) or ()), *["filter_loss"] * run.has_filter]
         results |= score_each(questions, {name: run}, cut_off, metrics=metrics, **settings)
     diagnoses = {
         name: diagnose_result(result, cut_off, doc_key=scoring.doc_key, near=near) for name, result in results.items()

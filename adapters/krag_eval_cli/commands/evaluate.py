@@ -13,7 +13,6 @@ from krag_eval.toolkit import (
     escape_controls,
     format_value,
     load,
-    missing_queries,
     number_of,
     one_of,
     write_atomically,
@@ -221,7 +220,7 @@ def _print(
         if not several:
             print_result(result, f"{name}: {result.n_queries} queries")
         _print_rest(result, f"{name}: " if several else "")
-    if not any(reviews.values()) and any(map(missing_queries, results.values())):
+    if not any(reviews.values()) and any(result.missed for result in results.values()):
         out.print("--failed lists them, and `krag-eval diagnose` counts the causes.")
     for signature in dict.fromkeys(result.signature for result in results.values()):
         out.print(signature, style="dim", soft_wrap=True)
@@ -251,6 +250,5 @@ def _print_rest(result: EvaluationResult, prefix: str) -> None:
         if bounds is not None and bounds[0] < bounds[1]:
             lowest, highest = map(format_value, bounds)
             out.print(f"{prefix}{key} lies between {lowest} and {highest}, as documents with equal scores are ordered.")
-    missing = missing_queries(result)
-    if missing:
-        out.print(f"{prefix}{missing}.")
+    if result.missed:
+        out.print(f"{prefix}{result.missed}.")

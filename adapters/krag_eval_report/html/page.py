@@ -90,7 +90,7 @@ def html_parts(report: Report, language: str | None = None) -> Iterator[str]:
         **first_screen(report),
         matrices=[matrix_of(report, system) for system in report.systems],
         sections=sections_below(report),
-        figures=figures_of(report),
+        figures=figures_of(report, Saying(language_of(language))),
         data=((name, json_in_script(part)) for name, part in data),
         script=script,
         style=style,

@@ -270,7 +270,7 @@ def draw_calibration(calibration: Calibration) -> Drawing | None:
         share_axis(axes, [1.0])
         quiet_axes(axes, "y")
         axes.legend(loc="lower right")
-    return Drawing(figure, "Precision over the threshold", f"{calibration}.")
+    return Drawing(figure, "Precision over the threshold", (f"{calibration}.",))
 
 
 def plot_intervals(points: Sequence[Point], unit: str, title: str, signatures: Sequence[str] = ()) -> Figure:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import InvalidInputError, needing, warn
 from krag_eval._utils.files.io import is_file, is_folder, located, open_file, read_head, replacing
@@ -105,19 +105,17 @@ def _check_seal(path: str | os.PathLike[str]) -> None:
 _UNCHECKED = (
     "has no page checksums, so damaged pages would go unnoticed. Programs that write Parquet have an option for them."
 )
-_HEAD = 64
 
 
-def unchecked(file: BinaryIO) -> str | None:
-    """Return a sentence about a Parquet file whose pages have no checksums; else None.
+def unchecked(head: bytes) -> str:
+    """Return what is said of a Parquet file whose pages have no checksums, by its first 64 bytes; empty if they have.
 
-    Only a page says so, by its first bytes. The first page follows the four bytes of the signature. Its header, in the
-    compact form of Thrift, has three 32-bit numbers, which are its kind and two sizes, and a fourth if there is a
-    checksum. Encrypted pages do not look so.
+    Only a page itself says so. The first page follows the four bytes of the signature. Its header, in the compact form
+    of Thrift, has three 32-bit numbers, which are its kind and two sizes, and a fourth if there is a checksum.
+    Encrypted pages do not look so.
     """
-    head = file.read(_HEAD)
     numbers = re.match(rb"PAR1(?:\x15[\x80-\xff]*[\x00-\x7f]){3}", head)
-    return None if numbers is None or head[numbers.end() : numbers.end() + 1] == b"\x15" else _UNCHECKED
+    return _UNCHECKED if numbers is not None and head[numbers.end() : numbers.end() + 1] != b"\x15" else ""
 
 
 def write_rows(

@@ -19,7 +19,7 @@ from krag_eval._utils.files.io import lines_of
 from krag_eval._utils.files.rejects import Rejects
 from krag_eval._utils.files.strict_json import dump_json, parse_json
 from krag_eval._utils.limits import limit, shown, to_allow
-from krag_eval.datasets.cells import split_ids
+from krag_eval.datasets.cells import TextCell
 
 IDS = frozenset(
     {"gold_doc_ids", "gold_chunk_ids", "must_not", "reference_context_ids", "retrieved_context_ids", "retrieved_ids"}
@@ -83,7 +83,7 @@ def read_cell(name: str, cell: str, place: str, separator: str | None = None) ->
         InvalidInputError: It cannot be read.
     """
     if name in IDS or (name == "retrieved" and not cell.lstrip().startswith("[")):
-        ids = _parse(name, cell, place, list) if cell.lstrip().startswith("[") else split_ids(cell, separator)
+        ids = _parse(name, cell, place, list) if cell.lstrip().startswith("[") else TextCell(cell).ids(separator)
         return [{"id": one} for one in ids] if name == "retrieved" else ids
     if name in LISTS:
         return _parse(name, cell, place, list)
