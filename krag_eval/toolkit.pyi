@@ -3,7 +3,6 @@
 from ._utils.arrays import BoolArray as BoolArray
 from ._utils.arrays import FloatArray as FloatArray
 from ._utils.arrays import IntArray as IntArray
-from ._utils.arrays import np as np
 from ._utils.checks import as_number as as_number
 from ._utils.checks import check_count as check_count
 from ._utils.checks import check_kind as check_kind

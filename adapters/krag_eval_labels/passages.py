@@ -8,8 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
 from krag_eval import Document, Span, normalize
-from krag_eval.toolkit import Batch, FloatArray, IdKey, IntArray, Settings, Side, find_matches, id_at, np, size_of
+from krag_eval.toolkit import Batch, FloatArray, IdKey, IntArray, Settings, Side, find_matches, id_at, size_of
 from krag_eval_labels.shared_text import SHINGLE, common_letters, find_sharing, least_common
 
 FOUND = 0.8

@@ -26,7 +26,6 @@ from krag_eval.toolkit import (
     read_leniently,
     show,
 )
-from krag_eval_labels.corpus_checks import check_corpus
 from krag_eval_labels.findings import KINDS, Entry, Finding, ValidationReport, find
 
 # What people call a question that has no answer, in letters and digits alone.
@@ -102,6 +101,8 @@ def validate(
     checks = [_check_ids(entries), _check_questions(entries, id_key=id_key, grade_key=grade_key), texts]
     documents = None if corpus is None else [d if isinstance(d, Document) else as_document(d) for d in corpus]
     if documents is not None:
+        from krag_eval_labels.corpus_checks import check_corpus  # imports NumPy
+
         checks.append(check_corpus(entries, documents, doc_key=doc_key, id_key=id_key, tokenizer=tokenizer))
     kept = [finding for finding in chain(findings, *checks) if finding.kind not in ignored]
     return ValidationReport.of(kept, len(entries), None if documents is None else len(documents))
