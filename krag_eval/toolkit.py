@@ -1,8 +1,8 @@
 """What the packages beside the core may use, and users do not: errors, checks, files, progress, tables, command line.
 
-`adapters/` holds packages that are written with the public names of `krag_eval` and these names alone; import-linter
-checks it. A name here keeps its meaning within a release of krag-eval, which holds both sides. It may change in the
-next one, without a warning: packages of others should use the public names.
+`adapters/` holds packages that are written with the public names of `krag_eval`, the records of its rooms and these
+names alone; import-linter checks it. A name here keeps its meaning within a release of krag-eval, which holds both
+sides. It may change in the next one, without a warning: packages of others should use the public names.
 """
 
 import ast as _ast

@@ -11,22 +11,20 @@ from typing import TYPE_CHECKING, Any
 from krag_eval import UnknownMetricError
 from krag_eval.toolkit import (
     BoolArray,
+    Cell,
     ComparedByFields,
     FloatArray,
     MeanState,
     Printed,
-    Sample,
-    ValueDistribution,
     check_intervals,
     data_frame,
-    format_interval,
     format_value,
     json_text,
     key_hint,
+    mean_intervals,
     number_of,
     plain_fields,
     refuse,
-    sample_intervals,
 )
 from krag_eval_answers.references import AnswerSheet
 from krag_eval_answers.refusals import is_empty
@@ -233,7 +231,7 @@ def table_of_means(
     width = max(map(len, means))
     yield f"  {'':<{width}} {'mean':>8} {'undefined':>9}{heading}"
     for key, mean in means.items():
-        ends = format_interval(intervals[key]) if intervals is not None else ""
+        ends = Cell.of_interval(intervals[key]).text if intervals is not None else ""
         yield f"  {key:<{width}} {format_value(mean):>8} {undefined[key]:>9}{ends and '  ' + ends}"
 
 
@@ -247,9 +245,6 @@ def _remarks(result: AnswerResult) -> Iterator[str]:
         yield f"  {number_of(result.n_empty, 'answer')} empty{missing}: 0 where there is a reference"
     if result.errors:
         yield f"  {number_of(len(result.errors), 'exception')} in place of an answer: counted as empty, not as refusals"
-
-
-_RESAMPLES = 10_000
 
 
 def answer_intervals(
@@ -273,7 +268,4 @@ def answer_intervals(
         MissingDependencyError: scipy is not installed.
     """
     level = check_intervals(confidence)
-    if level is None:
-        return None
-    samples = {key: Sample(ValueDistribution.of(column)) for key, column in values.items()}
-    return sample_intervals(samples, level, _RESAMPLES, 0)
+    return None if level is None else mean_intervals(values, level)

@@ -26,15 +26,15 @@ from krag_eval import (
     evaluate_run,
     run_retriever,
 )
+from krag_eval.analysis import Comparison
 from krag_eval.toolkit import (
     DOC_KEY,
     NOTHING_YET,
-    REPORTS,
     Argument,
+    Cell,
     Clusters,
     Column,
     ComparedByFields,
-    Comparison,
     CorpusTexts,
     OptionalRunOptions,
     Printed,
@@ -44,24 +44,20 @@ from krag_eval.toolkit import (
     alternatives_in,
     check_count,
     check_names,
-    count_cell,
     count_tokens_of,
     data_frame,
     errors_at,
     gold_first,
     json_text,
     load,
-    need_scipy,
-    number_cell,
+    need_installed,
     number_of,
     one_line,
     one_of,
     read_places,
     refuse,
     refuse_raised,
-    seconds_cell,
     show,
-    text_cell,
     with_name,
 )
 from krag_eval_chunkers.cutting import cut, parameters_of
@@ -154,7 +150,7 @@ class ChunkerComparison(Printed, ComparedByFields):
     @property
     def sections(self) -> tuple[Section, ...]:
         """The chunkings with their costs and the questions that they cut apart, the scores, and the comparison."""
-        tables = load(REPORTS, "sections")
+        tables = load("krag_eval.reports", "sections")
         about = f"Budgets count tokens of whole chunks. The others are compared with {self.baseline}."
         chunkings = Section(
             "chunkings", "Chunkings", (about, *self.winners, *self.notes), (self._overview(), *self._cut_apart())
@@ -164,7 +160,7 @@ class ChunkerComparison(Printed, ComparedByFields):
 
     def _overview(self) -> Table:
         """Return the table of all chunkings: span recall at each budget, and cost."""
-        board = load(REPORTS, "leaderboard")(
+        board = load("krag_eval.reports", "leaderboard")(
             self.results, [f"span_recall@{budget}tok" for budget in self.budgets]
         ).table()
         columns = (
@@ -182,11 +178,11 @@ class ChunkerComparison(Printed, ComparedByFields):
         rows = tuple(
             (
                 *row,
-                count_cell(made.n_chunks),
-                number_cell(made.mean_tokens),
-                count_cell(made.n_tokens),
-                seconds_cell(made.seconds),
-                count_cell(len(made.cut_questions)),
+                Cell.of_count(made.n_chunks),
+                Cell.of_number(made.mean_tokens),
+                Cell.of_count(made.n_tokens),
+                Cell.of_seconds(made.seconds),
+                Cell.of_count(len(made.cut_questions)),
             )
             for row, made in zip(board.rows, self.chunkings.values(), strict=True)
         )
@@ -201,7 +197,7 @@ class ChunkerComparison(Printed, ComparedByFields):
         texts = {question.id: question.question or "" for question in self.evalset}
         columns = [Column(key, key, is_number=False) for key in ("question", "text", "chunkings")]
         rows = [
-            (text_cell(query_id), text_cell(texts[query_id]), text_cell(", ".join(by_question[query_id])))
+            (Cell.of_text(query_id), Cell.of_text(texts[query_id]), Cell.of_text(", ".join(by_question[query_id])))
             for query_id in texts
             if query_id in by_question
         ]
@@ -255,13 +251,13 @@ class ChunkerComparison(Printed, ComparedByFields):
 
     def to_markdown(self) -> str:
         """Return the tables of `sections` in GitHub's Markdown, the best values in bold."""
-        written = load(REPORTS, "sections").section_markdown
+        written = load("krag_eval.reports", "sections").section_markdown
         return "".join(line for section in self.sections for line in written(section)).strip("\n")
 
     def as_report(self, title: str | None = None) -> Any:
         """Return a report with these tables, the parameters of the chunkers, causes of misses and every question."""
         results = self.results if self.comparison is None else self.comparison.results
-        built = load(REPORTS, "build")(
+        built = load("krag_eval.reports", "build")(
             self.evalset, results, title=title, baseline=self.baseline, comparison=self.comparison
         )
         systems = tuple(replace(system, run=self.runs[system.name]) for system in built.systems)
@@ -281,8 +277,8 @@ class ChunkerComparison(Printed, ComparedByFields):
             InvalidInputError: The file is there, or cannot be written.
             MissingDependencyError: A package of the extra `report` is not installed.
         """
-        load(REPORTS, "check")(path, format, force)  # before the work
-        written: Path = load(REPORTS, "write")(self.as_report(title), path, format=format, force=force)
+        load("krag_eval.reports", "check")(path, format, force)  # before the work
+        written: Path = load("krag_eval.reports", "write")(self.as_report(title), path, format=format, force=force)
         return written
 
     def plot(self) -> Figure:
@@ -291,7 +287,7 @@ class ChunkerComparison(Printed, ComparedByFields):
         Raises:
             InvalidInputError: There are fewer than two budgets.
         """
-        figure: Figure = load(REPORTS, "plot_over_k")(self.as_report(), ["span_recall"])
+        figure: Figure = load("krag_eval.reports", "plot_over_k")(self.as_report(), ["span_recall"])
         return figure
 
     def __str__(self) -> str:
@@ -303,7 +299,7 @@ class ChunkerComparison(Printed, ComparedByFields):
 
     def _repr_html_(self) -> str:
         """Return the tables for notebooks."""
-        shown = load(REPORTS, "sections").section_html
+        shown = load("krag_eval.reports", "sections").section_html
         html: str = shown(self.sections[0], "<b>Chunkings</b>", self.results[self.baseline].signature)
         return html
 
@@ -351,7 +347,7 @@ def compare_chunkers(
         InvalidInputError: An argument cannot be used; the message names the chunker, document and chunk.
         MissingDependencyError: scipy is not installed, or what the retriever needs.
     """
-    need_scipy("compare_chunkers")
+    need_installed("compare_chunkers", "scipy", "stats")
     check_names(options, OptionalRunOptions.__annotations__)
     given = _check_chunkers(chunkers)
     tokens = _check_budgets(budgets)

@@ -23,7 +23,6 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import click
 
 from krag_eval import set_limits
-from krag_eval.toolkit import DEFAULT_LIMITS
 from krag_eval_cli import options, typed
 from krag_eval_cli.files import dashes
 from krag_eval_cli.help import Command, one_of_each
@@ -95,7 +94,7 @@ def command_of(name: str, function: Callable[..., None]) -> Command:
         else:
             make = _option if parameter.kind is inspect.Parameter.KEYWORD_ONLY else _argument
             params.append(make(one, hints[one], parameter.default, *described[one]))
-    about_limits = f"Allow larger input, such as row=1GB; the limits are {', '.join(DEFAULT_LIMITS)}."
+    about_limits = "Allow larger input, such as row=1GB; a limit is {limits}."
     params.append(_option("limits", str | None, None, "NAME=SIZE,...", about_limits))
     about_plain = "Print one fact per line, without colour, tables and progress bars."
     params.append(_option("plain", bool, False, "", about_plain))

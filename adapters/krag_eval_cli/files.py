@@ -8,31 +8,25 @@ import itertools
 import json
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from krag_eval import Document, EvalSet, InvalidInputError, Run, read_corpus, read_evalset, read_run
+from krag_eval import Document, EvalSet, InvalidInputError, Run, RunProgress, read_corpus, read_evalset, read_run
 from krag_eval.toolkit import (
-    CELLS,
-    DASH,
-    FIELDS_OF,
-    ProgressHook,
+    Format,
     Source,
-    beside,
     cached_property,
-    detect,
     did_you_mean,
-    has_column,
-    named_format,
+    load,
     one_of,
     refuse,
     reporter,
 )
 from krag_eval_cli import typed
 from krag_eval_cli.options import values_of
-from krag_eval_cli.streams import streams_as_files
+from krag_eval_cli.streams import DASH, streams_as_files
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -62,10 +56,10 @@ class FileOptions:
         questions = read_evalset(path, **self.reading(path, "evalset"), **settings)
         if self.separator is not None or path in runs or DASH in map(str, (path, *runs)):
             return questions
-        if Source(path).container not in CELLS:
+        if not Source(path).is_table:
             return questions
         others = partial(itertools.chain.from_iterable, map(self._peeked, runs))
-        split: EvalSet = beside("split_cells")(questions, path, others)
+        split: EvalSet = load("krag_eval.formats", "split_cells")(questions, path, others)
         return split
 
     def _peeked(self, path: Path) -> Iterator[object]:
@@ -121,7 +115,7 @@ class FileOptions:
             pairs = [("", "")]
         if not all(field and column for field, column in pairs):
             refuse("columns", "such as question=query,gold=pos", text)
-        known = tuple(dict.fromkeys(field for fields in FIELDS_OF.values() for field in fields))
+        known = tuple(dict.fromkeys(field for fields in Source.FIELDS.values() for field in fields))
         return {one_of("columns", field, known): column for field, column in pairs}
 
     def reading(self, path: Path, kind: str) -> dict[str, Any]:
@@ -133,24 +127,25 @@ class FileOptions:
     def _columns_of(self, path: Path, kind: str, table: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the columns of one of several files: none for fields that this one has under their own names."""
         given = self.named_columns()
-        names = Source(path, **table).names if given else frozenset()
-        if not names or all(field in FIELDS_OF[kind] for field in given):
+        source = Source(path, **table)
+        names = source.names if given else frozenset()
+        if not names or all(field in Source.FIELDS[kind] for field in given):
             return given or None
         return {
             field: column
             for field, column in given.items()
             if isinstance(column, list)
             or "." in column
-            or has_column(names, column)
+            or source.has_column(column)
             or field not in (*names, "id", "question")
         }
 
     def _format_of(self, path: Path) -> str | None:
         if self.from_format is None or str(path) == DASH:
             return self.from_format
-        named_format(self.from_format)
+        Format.named(self.from_format)
         try:
-            detect(Source(path))
+            Format.detect(Source(path))
         except InvalidInputError:
             return self.from_format
         return None
@@ -196,7 +191,7 @@ def read_runs(
     *,
     id_key: str | None,
     max_bad_rows: int = 0,
-    progress: ProgressHook | None = None,
+    progress: Callable[[RunProgress], object] | None = None,
 ) -> dict[str, Run]:
     """Return the runs in these files by name: the file's name, with as much of its path as tells it from the others."""
     runs: dict[str, Run] = {}
@@ -219,7 +214,7 @@ def has_results(path: Path, files: FileOptions) -> bool:
     """
     if str(path) == DASH:
         return False
-    found = beside("inspect")(path, **files.chosen(path))
+    found = load("krag_eval.formats", "inspect")(path, **files.chosen(path))
     if found.kind == "log":
         raise InvalidInputError(f"{path}: {found.note[:1].lower()}{found.note[1:]}")
     return bool(found.kind == "both")
@@ -239,12 +234,12 @@ def _names(path: Path) -> list[str]:
 
 def names_of(metrics: Sequence[str] | None, runs: Mapping[str, Run]) -> Sequence[str] | None:
     """Return the metrics that a command scores by default, or in their place those of sessions where a run has some."""
-    from krag_eval.toolkit import COMPARED_OF_SESSIONS, DECISIVE_METRICS
+    from krag_eval.toolkit import decisive_metrics
 
-    if metrics is not None and [*metrics] == [*DECISIVE_METRICS]:
-        metrics = DECISIVE_METRICS  # the default of `compare`, which knows what more the questions ask for
-    is_default = metrics is DECISIVE_METRICS or metrics == ["recall"]
-    return COMPARED_OF_SESSIONS if is_default and any(run.has_sessions for run in runs.values()) else metrics
+    plain, found = decisive_metrics(()), decisive_metrics(runs.values())
+    if metrics is not None and (*metrics,) == plain:
+        return found  # the default of `compare`, which knows what more the questions ask for
+    return found if metrics == ["recall"] and found is not plain else metrics
 
 
 def find_baseline(baseline: str | None, names: Sequence[str], paths: Sequence[Path]) -> str | None:

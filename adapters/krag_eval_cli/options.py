@@ -34,20 +34,20 @@ Parameters:
 from __future__ import annotations
 
 import dataclasses
-import json
+import inspect
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from krag_eval.toolkit import DEFAULT_CUT_OFFS, refuse, refuse_constant
+from krag_eval.toolkit import DEFAULT_CUT_OFFS, parse_json, refuse
 from krag_eval_cli.loading import load_embeddings
 
 # What a shell completes, by parameter; a docstring may name them in braces. A text is the key of `CHOICES_OF` in the
 # core, which is imported when they are asked for; else they are the words themselves.
 _SAME = "containment flatten gain id_map level metrics precision_denominator repeated rouge_measure span_measure"
 VALUES: Mapping[str, str | tuple[str, ...]] = {
-    **{name: name for name in (*_SAME.split(), "tokenizer", "unjudged", "usual_metrics")},
+    **{name: name for name in (*_SAME.split(), "limits", "tokenizer", "unjudged", "usual_metrics")},
     "match": "match_method",
     "from_format": "read_format",
     "to_format": "written_format",
@@ -82,7 +82,13 @@ class Declared(NamedTuple):
     least: float | None = None
 
 
-def cut_offs_option(default: Sequence[int]) -> Declared:
+def cut_offs_of(function: Any) -> Sequence[int | str | None]:
+    """Return the cut-offs that a function of the library takes by default."""
+    found: Sequence[int | str | None] = inspect.signature(function).parameters["k"].default
+    return found
+
+
+def cut_offs_option(default: Sequence[int | str | None]) -> Declared:
     """Return the option `--k` with this default."""
     return Declared(",".join(map(str, default)))
 
@@ -220,7 +226,7 @@ def parse_parameters(given: Sequence[str]) -> dict[str, Any]:
         if not equals or not name.strip():
             refuse("param", "name=value, such as chunk_size=500", text)
         try:
-            parameters[name.strip()] = json.loads(value, parse_constant=refuse_constant)
+            parameters[name.strip()] = parse_json(value)
         except ValueError:
             parameters[name.strip()] = value
     return parameters

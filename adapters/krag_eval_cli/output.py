@@ -18,8 +18,6 @@ from rich.text import Text
 
 from krag_eval import InvalidInputError, KragEvalWarning, RunProgress
 from krag_eval.toolkit import (
-    DASH,
-    REPORTS,
     aligned,
     escape_controls,
     load,
@@ -29,6 +27,7 @@ from krag_eval.toolkit import (
     write_atomically,
 )
 from krag_eval_cli.files import check_free
+from krag_eval_cli.streams import DASH
 from krag_eval_cli.typed import as_typed
 
 if TYPE_CHECKING:
@@ -36,7 +35,8 @@ if TYPE_CHECKING:
     from rich.table import Table as Grid
 
     from krag_eval import EvaluationResult
-    from krag_eval.toolkit import Comparison, Section, Table
+    from krag_eval.analysis import Comparison
+    from krag_eval.toolkit import Section, Table
 
 
 Item = TypeVar("Item")
@@ -246,8 +246,12 @@ def put_json(out: Path | None, make: Callable[[], object]) -> bool:
     if out is None:
         return False
     made = make()
-    text = (made if isinstance(made, str) else json.dumps(made, indent=2, ensure_ascii=False)) + "\n"
-    if str(out) == "-":
+    return _put(out, (made if isinstance(made, str) else json.dumps(made, indent=2, ensure_ascii=False)) + "\n")
+
+
+def _put(out: Path, text: str) -> bool:
+    """Write a text, or print it for `-`; return whether it was printed."""
+    if str(out) == DASH:
         print(escape_controls(text), end="")
         return True
     write_atomically(out, [text])
@@ -276,7 +280,7 @@ def check_report(
     """
     if out is not None:
         check_free(out, True, [path for path in inputs if path is not None])
-        load(REPORTS, "check")(out, format, force, language)
+        load("krag_eval.reports", "check")(out, format, force, language)
         return
     for option, value, why in (("format", format, "have no other format"), ("language", language, "are English")):
         if value is not None:
@@ -289,8 +293,8 @@ def write_all(built: Any, out: Path | None, plots: Path | None, **options: Any) 
     """Write the plots of a report, and the report, as far as paths are given; return the paths."""
     written: list[Path] = []
     if plots is not None:
-        written = load(REPORTS, "plots")(built, plots, force=options["force"])
-    return written if out is None else [*written, load(REPORTS, "write")(built, out, **options)]
+        written = load("krag_eval.reports", "plots")(built, plots, force=options["force"])
+    return written if out is None else [*written, load("krag_eval.reports", "write")(built, out, **options)]
 
 
 def print_written(paths: Iterable[Path], out: Console | None = None) -> None:
@@ -310,7 +314,7 @@ def print_report(report: Any, out: Console | None = None, only: Collection[str] 
     """
     out = console() if out is None else out
     _say(out, report.title, "bold")
-    for section in load(REPORTS, "sections").sections_of(report):
+    for section in load("krag_eval.reports", "sections").sections_of(report):
         if only is None or section.key in only:
             out.print()
             _say(out, f"== {section.title} ==", "bold")
@@ -320,12 +324,12 @@ def print_report(report: Any, out: Console | None = None, only: Collection[str] 
 def print_comparison(comparison: Comparison) -> None:
     """Print a comparison: its tables as text, several systems as one table, or one fact per line."""
     if _is_plain:
-        print_section(load(REPORTS, "sections").comparison_section(comparison), console())
+        print_section(load("krag_eval.reports", "sections").comparison_section(comparison), console())
         _say(console(), comparison.signature)
     elif comparison.pairs or (len(comparison.systems) == 1 and not sys.stdout.isatty()):
         console().print(str(comparison), soft_wrap=True)
     else:
-        board, out = load(REPORTS, "sections").comparison_board(comparison), console()
+        board, out = load("krag_eval.reports", "sections").comparison_board(comparison), console()
         _say(out, board.title, "bold")
         for table in board.tables:
             out.print()
@@ -447,11 +451,5 @@ def put_json_and_markdown(
     json_out: Path | None, make_json: Callable[[], object], markdown_out: Path | None, make_markdown: Callable[[], str]
 ) -> bool:
     """Print or write what `--json` and `--markdown` ask for; return whether one was printed, as `put_json` does."""
-    if markdown_out is not None and str(markdown_out) != "-":
-        write_atomically(markdown_out, [make_markdown()])
-    if put_json(json_out, make_json):
-        return True
-    if markdown_out is None or str(markdown_out) != "-":
-        return False
-    print(escape_controls(make_markdown()), end="")
-    return True
+    is_printed = put_json(json_out, make_json)
+    return (markdown_out is not None and _put(markdown_out, make_markdown())) or is_printed

@@ -42,10 +42,10 @@ def main() -> None:
             sys.exit(INTERRUPTED)
         import traceback
 
-        from krag_eval.toolkit import redact
+        from krag_eval import Redactor
 
         report = "This error was not expected. Please report it with the lines above."
-        _say(redact(traceback.format_exc()) + report)
+        _say(Redactor()(traceback.format_exc()) + report)
         code = 70
     sys.exit(code)
 

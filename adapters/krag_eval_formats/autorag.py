@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval import Document, InvalidInputError, Need, Question, RunRow
-from krag_eval.toolkit import Kind, Row, Source, as_id, is_file, nfc, read_at, read_passage, refuse
+from krag_eval.toolkit import Kind, Source, as_id, errors_at, is_file, nfc, read_passage, refuse
 from krag_eval_formats.narrow import fields_from
 
 _COLUMNS = frozenset({"qid", "query", "retrieval_gt"})
@@ -35,7 +35,9 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
     beside = Path(source.path).parent / "corpus.parquet"
     texts = _texts(Source(beside), wanted) if is_file(beside) else {}
     for place, row in rows:
-        yield place, read_at(place, lambda given: _question(given, texts), row)
+        with errors_at(place):
+            question = _question(row, texts)
+        yield place, question
 
 
 def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
@@ -47,7 +49,7 @@ def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
     return source.each(_ranking)
 
 
-def _ranking(row: Row) -> RunRow:
+def _ranking(row: Mapping[str, Any]) -> RunRow:
     lists = [row.get(name) for name in ("retrieved_ids", "retrieved_contents", "retrieve_scores")]
     ids, texts, scores = (one if isinstance(one, list) else [] for one in lists)
     rows = [
@@ -87,13 +89,10 @@ def _flat(groups: object) -> Iterator[str]:
 
 def _texts(corpus: Source, wanted: set[str]) -> dict[str, Document]:
     """Return the wanted documents of a corpus, of ids and texts alone."""
-
-    def read(row: Row) -> Document:
-        found = read_passage(row)
-        return Document(id=found.id, text=found.text)
-
-    return {
-        doc_id: read_at(place, read, row)
-        for place, row in corpus.rows()
-        if (doc_id := as_id(row.get("doc_id"))) is not None and doc_id in wanted
-    }
+    texts = {}
+    for place, row in corpus.rows():
+        if (doc_id := as_id(row.get("doc_id"))) is not None and doc_id in wanted:
+            with errors_at(place):
+                found = read_passage(row)
+            texts[doc_id] = Document(id=found.id, text=found.text)
+    return texts

@@ -13,22 +13,18 @@ from typing import Any
 
 from krag_eval import Document, EvalSet, InvalidInputError, Question
 from krag_eval.toolkit import (
-    FIELDS,
     Kind,
-    Row,
     Source,
     as_id,
     check_new,
     dump_json,
-    gold_document,
+    errors_at,
     is_file,
-    is_folder,
     nfc,
-    read_at,
+    number_in,
     read_passage,
     refuse,
     replacing,
-    tables,
     unreadable,
     warn,
 )
@@ -41,7 +37,7 @@ HEADER = ("query-id", "corpus-id", "score")
 def root_of(path: str) -> Path:
     """Return the BEIR folder of a path: the path itself, or the folder that the split belongs to."""
     given = Path(path)
-    if is_folder(given):
+    if Source(given).is_folder:
         return given.parent if given.name == "qrels" else given
     return given.parent.parent if given.parent.name == "qrels" else given.parent
 
@@ -50,7 +46,9 @@ def owns(path: str) -> bool:
     """Return whether the path is a BEIR folder, or a split in one."""
     root = root_of(path)
     is_split = path.endswith(".tsv") and Path(path).parent.name == "qrels"
-    return (is_folder(path) or is_split) and is_folder(root / "qrels") and _part(root, "queries") is not None
+    return (
+        (Source(path).is_folder or is_split) and Source(root / "qrels").is_folder and _part(root, "queries") is not None
+    )
 
 
 def kinds_in(source: Source) -> tuple[Kind, ...]:
@@ -65,7 +63,7 @@ def refuse_part(source: Source) -> None:
         InvalidInputError: It is; the message names the folder.
     """
     root = root_of(source.path)
-    if "_id" in source.names and is_folder(root / "qrels"):
+    if "_id" in source.names and Source(root / "qrels").is_folder:
         raise InvalidInputError(f"{source.path}: is one file of a BEIR folder. Give the folder, {root}.")
 
 
@@ -83,12 +81,17 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
     corpus = _read_part(root, "corpus", wanted)
     _report(f"{split}: of {len(by_query)} queries, {{}} are not in queries.jsonl", by_query.keys() - queries.keys())
     _report(f"{split}: of {len(wanted)} judged documents, {{}} are not in corpus.jsonl", wanted - corpus.keys())
-    texts = {doc_id: read_at(place, read_passage, row) for doc_id, (place, row) in corpus.items()}
+    texts = {}
+    for doc_id, (place, row) in corpus.items():
+        with errors_at(place):
+            texts[doc_id] = read_passage(row)
     for query_id, judged in by_query.items():
         place, row = queries.get(query_id, (next(iter(judged.values()))[0].place, {}))
         gold = tuple(_with_text(document, texts.get(document.id or "")) for _, document in judged.values())
         fields = {"id": query_id, "gold": gold, **_fields(row)}
-        yield place, read_at(place, lambda given: Question(**given), fields)
+        with errors_at(place):
+            question = Question(**fields)
+        yield place, question
 
 
 def write_questions(evalset: EvalSet, writing: NarrowWriting) -> None:
@@ -97,8 +100,8 @@ def write_questions(evalset: EvalSet, writing: NarrowWriting) -> None:
     Raises:
         InvalidInputError: The folder exists and is not empty, or no question has a gold document.
     """
-    queries, judgments = list[Row](), []
-    rows: list[tuple[str, Row | None]] = []
+    queries, judgments = list[dict[str, Any]](), []
+    rows: list[tuple[str, dict[str, Any] | None]] = []
     for question, gold in writing.gold_of(evalset):
         judged = writing.judged(gold)
         if not judged:
@@ -106,8 +109,7 @@ def write_questions(evalset: EvalSet, writing: NarrowWriting) -> None:
             continue
         queries.append(_query_row(question))
         for doc_id, document in judged.items():
-            columns = (question.id, doc_id, grade_text(document, writing))
-            judgments.append([tables.cell_of(column, f"the id {column!r:.60}") for column in columns])
+            judgments.append((question.id, doc_id, grade_text(document, writing)))
             rows.append((doc_id, None if document.text is None else _passage_row(document, doc_id)))
             if document.text is None:
                 writing.lose_parts([document], "metadata", known=(writing.grade_key,))
@@ -119,12 +121,12 @@ def write_questions(evalset: EvalSet, writing: NarrowWriting) -> None:
             texts = (dump_json(line, f"the row of {line['_id']!r:.60}") + "\n" for line in lines)
             _write(folder / f"{name}.jsonl", texts)
         records = (dict(zip(HEADER, record, strict=True)) for record in judgments)
-        _write(folder / "qrels" / "test.tsv", tables.table(HEADER, records, "\t"))
+        _write(folder / "qrels" / "test.tsv", writing.table(HEADER, records, "\t", guards=False))
 
 
 def _read_qrels(split: Path) -> dict[str, Judged]:
     by_query: dict[str, Judged] = {}
-    for place, record in tables.read_records(split, "\t"):
+    for place, record in Source(split, "tsv").records():
         if len(record) != len(HEADER):
             raise InvalidInputError(
                 f"{place}: has {len(record)} columns. A line of BEIR qrels is `query-id`, `corpus-id`, `score`, "
@@ -135,17 +137,17 @@ def _read_qrels(split: Path) -> dict[str, Judged]:
             continue  # the header
         if not query_id or not doc_id:
             raise InvalidInputError(f"{place}: an id is empty. Each line needs a query, a document and a score.")
-        judged = by_query.setdefault(query_id, {})
-        keep(judged, Line(place, query_id, [doc_id]), "0", gold_document(doc_id, score, place))
+        judged, grade = by_query.setdefault(query_id, {}), number_in(score, place, "The grade")
+        keep(judged, Line(place, query_id, [doc_id]), "0", Document(id=doc_id, grade=grade))
     return by_query
 
 
-def _read_part(root: Path, name: str, wanted: Container[str]) -> dict[str, tuple[str, Row]]:
+def _read_part(root: Path, name: str, wanted: Container[str]) -> dict[str, tuple[str, dict[str, Any]]]:
     """Return the wanted rows of `queries.jsonl` or `corpus.jsonl` by id, with their places."""
     path = _part(root, name)
     if path is None:
         return {}
-    rows: dict[str, tuple[str, Row]] = {}
+    rows: dict[str, tuple[str, dict[str, Any]]] = {}
     for place, row in Source(path).rows():
         row_id = as_id(row.get("_id", row.get("id")))
         if row_id is None:
@@ -167,7 +169,7 @@ def _split(path: str) -> Path:
         Path(path).stat()
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from error
-    if is_folder(path) and (_part(root, "queries") is None or not is_folder(root / "qrels")):
+    if Source(path).is_folder and (_part(root, "queries") is None or not Source(root / "qrels").is_folder):
         raise InvalidInputError(
             f"{path}: is not a BEIR folder. It needs the files queries.jsonl, corpus.jsonl and qrels/test.tsv."
         )
@@ -196,7 +198,7 @@ def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _query_row(question: Question) -> dict[str, Any]:
     row: dict[str, Any] = {"_id": question.id, "text": question.question or ""}
-    row |= {name: value for name in FIELDS[1:] if (value := getattr(question, name))}
+    row |= {name: value for name in NarrowWriting.FIELDS[1:] if (value := getattr(question, name))}
     return row | dict(question.further)
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from krag_eval import Document, InvalidInputError, Question
-from krag_eval.toolkit import Kind, Source, read_at
-from krag_eval_formats.narrow import fields_from
+from krag_eval.toolkit import Kind, Source, errors_at
+from krag_eval_formats.narrow import question_from
 
 _HAYSTACK = frozenset({"haystack_session_ids", "haystack_sessions"})
 
@@ -35,7 +35,9 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
     for number, (place, row) in enumerate(source.rows()):
         name = _name(row, number)
         for nth, one in enumerate(row.get("qa") or ()):
-            yield f"{place}, qa[{nth}]", read_at(f"{place}, qa[{nth}]", lambda given: _question(given, name, nth), one)  # noqa: B023 - called at once
+            with errors_at(f"{place}, qa[{nth}]"):
+                question = _question(one, name, nth)
+            yield f"{place}, qa[{nth}]", question
 
 
 def passages(source: Source) -> Iterator[tuple[str, Document]]:
@@ -46,7 +48,9 @@ def passages(source: Source) -> Iterator[tuple[str, Document]]:
     """
     seen: set[str] = set()
     for number, (place, row) in enumerate(source.rows()):
-        for document in read_at(place, lambda given: list(_sessions(given, number)), row):  # noqa: B023 - called at once
+        with errors_at(place):
+            sessions = list(_sessions(row, number))
+        for document in sessions:
             if document.id not in seen:  # questions of LongMemEval share sessions
                 seen.add(str(document.id))
                 yield place, document
@@ -61,14 +65,15 @@ def _question(row: Mapping[str, Any], name: str, number: int) -> Question:
     turns = [turn for one in (evidence if isinstance(evidence, list) else []) for turn in str(one).split(";")]
     sessions = dict.fromkeys(turn.strip().partition(":")[0].lstrip("D") for turn in turns if ":" in turn)
     answer = row.get("answer")
-    fields = {
-        "question": row.get("question"),
-        "answer": None if answer is None else str(answer),
-        "type": None if row.get("category") is None else str(row["category"]),
-        "gold_doc_ids": tuple(f"{name}/session_{one}" for one in sessions),
-    }
-    further = fields_from(row, {"id", "question", "answer", "category"})
-    return Question(**(further | fields | {"id": f"{name}/{number}"}))
+    return question_from(
+        row,
+        {"id", "question", "answer", "category"},
+        id=f"{name}/{number}",
+        question=row.get("question"),
+        answer=None if answer is None else str(answer),
+        type=None if row.get("category") is None else str(row["category"]),
+        gold_doc_ids=tuple(f"{name}/session_{one}" for one in sessions),
+    )
 
 
 def _sessions(row: Mapping[str, Any], number: int) -> Iterator[Document]:

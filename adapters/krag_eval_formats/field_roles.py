@@ -17,28 +17,17 @@ from typing import Any
 
 from krag_eval import InvalidInputError
 from krag_eval.toolkit import (
-    LOOKS_LIKE_FILE,
-    MARKED,
-    OF_RUNS,
-    SAMPLE,
-    SEPARATORS,
     Argument,
     Kind,
-    Part,
-    Parts,
     Source,
+    TextCell,
     as_id,
     escape_controls,
-    is_missing,
-    kinds_of,
-    looks_like_id,
     parse_json,
     show,
-    split_ids,
-    split_number,
 )
 
-_MOST_FIELDS, _DEEPEST, _LONGEST = 300, 4, 200
+_MOST_FIELDS, _MOST_OBJECTS, _DEEPEST, _LONGEST = 300, 1_000, 4, 200
 _OWN_GOLD = ("gold", "gold_texts", "gold_chunk_ids", "gold_doc_ids")
 _OWN_RETRIEVED = ("retrieved", "retrieved_ids", "retrieved_texts", "searches", "stages")
 # What may be a document, or say something about the question.
@@ -186,7 +175,7 @@ def understand(rows: Sequence[Mapping[str, Any]], *, known: frozenset[str] = fro
     >>> found.readings[0].kind, found.readings[0].options
     ('evalset', {'columns': {'question': 'query', 'gold_doc_ids': 'expected_sources'}})
     """
-    return _Rows(rows[:SAMPLE], known).understood()
+    return _Rows(rows, known).understood()
 
 
 def understood(source: Source, kind: Kind) -> None:
@@ -195,29 +184,27 @@ def understood(source: Source, kind: Kind) -> None:
     Raises:
         InvalidInputError: They may be meant in two ways, or hold certainly something else.
     """
-    has_gold, has_rankings = kinds_of(source.names)
-    has_main = has_gold if kind == "evalset" else has_rankings or not OF_RUNS.isdisjoint(source.names)
     found = understand(source.sample)
     readings = list(found.readings) if kind == "evalset" else [found.run] if found.run else []
     usable = [one for one in readings if one.holds(kind)]
     if len(readings) == len(usable) == 1:
         source.use(**usable[0].options)
-    elif not has_main and found.readings:
+    elif not source.has(kind) and found.readings:
         is_log = kind == "evalset" and [one.kind for one in found.readings] == ["log"]
-        if is_log or (not has_rankings and source.names.isdisjoint(OF_RUNS)):
+        if is_log or not source.has("run"):
             raise InvalidInputError(f"{source.path}: ", *refusal(found, kind, source.path))
 
 
-def refusal(found: Understanding, kind: str, path: str) -> Parts:
+def refusal(found: Understanding, kind: str, path: str) -> tuple[str | Argument, ...]:
     """Return what to say of the rows of a file that cannot be read as what is wanted, or in more than one way."""
     readings = found.readings
     if len(readings) > 1:
-        parts: list[Part] = ["can be read in several ways. "]
+        parts: tuple[str | Argument, ...] = ("can be read in several ways. ",)
         for one in readings:
             example = next((f.example for f in found.fields if f"`{f.name}`" in one.meaning), None)
             reader = ", read by read_run" if one.kind in ("run", "log") else ""
-            parts += [f"{one.meaning[:1].upper()}{one.meaning[1:]} (such as {show(example)}{reader})"]
-            parts += [": ", Argument("columns", one.options["columns"]), ". "] if "columns" in one.options else [". "]
+            parts += (f"{one.meaning[:1].upper()}{one.meaning[1:]} (such as {show(example)}{reader})",)
+            parts += (": ", Argument("columns", one.options["columns"]), ". ") if "columns" in one.options else (". ",)
         return *parts, "Say which is meant."
     (one,) = readings
     if one.kind == "answers":
@@ -236,7 +223,7 @@ def refusal(found: Understanding, kind: str, path: str) -> Parts:
     return (f"holds an evaluation set and nothing that was retrieved: {one.meaning}. Give a run.",)
 
 
-def no_column(columns: Mapping[str, Any], field: str, names: Iterable[str]) -> Parts:
+def no_column(columns: Mapping[str, Any], field: str, names: Iterable[str]) -> tuple[str | Argument, ...]:
     """Return sentences about the column of a field that is not there, with what may be meant.
 
     >>> print(*no_column({"question": "querry"}, "question", ["query", "pos"]), sep="")
@@ -257,7 +244,7 @@ def no_column(columns: Mapping[str, Any], field: str, names: Iterable[str]) -> P
 
 def suggestion(
     kind: str, row: Mapping[str, Any], wanted: str | None = None, given: Mapping[str, Any] | None = None
-) -> Parts:
+) -> tuple[str | Argument, ...]:
     """Return sentences that list the columns of a row and suggest `columns` if it is certain what is meant.
 
     Args:
@@ -292,9 +279,8 @@ class _Rows:
         self.known, self.n_rows = set(known), len(rows)
         self.values: dict[str, list[Any]] = {}
         leaves = [dict(_leaves(row)) for row in rows]
-        numbered = Counter(
-            split_number(name)[0] for name in {name for one in leaves for name in one} if split_number(name)[1]
-        )
+        ends = [TextCell(name).numbered() for name in {name for one in leaves for name in one}]
+        numbered = Counter(base for base, number in ends if number)
         for number, row in enumerate(leaves):
             for name, value in _numbered_as_lists(row, numbered).items():
                 if name in self.values or len(self.values) < _MOST_FIELDS:
@@ -337,11 +323,11 @@ class _Rows:
         means = meanings(name)
         if self.known and sum(value in self.known for value in values) * 2 > len(values):
             return True
-        several = [len(split_ids(value)) > 1 for value in values]
-        values = [one for value in values for one in split_ids(value)] if any(several) else values
-        if all(LOOKS_LIKE_FILE.fullmatch(value) for value in values):
+        several = [len(TextCell(value).ids()) > 1 for value in values]
+        values = [one for value in values for one in TextCell(value).ids()] if any(several) else values
+        if all(TextCell(value).is_file for value in values):
             return True
-        if all(looks_like_id(value) for value in values):
+        if all(TextCell(value).is_word for value in values):
             return "passage" not in means or "id" in means or all(re.search(r"[0-9_./:#-]", one) for one in values)
         if "id" in means:
             return all(len(value) < 300 for value in values)
@@ -404,14 +390,14 @@ class _Rows:
 
     def _are_surely_ids(self, name: str) -> bool:
         """Return whether values under a name such as `expected` can be nothing but ids of documents."""
-        flat = [one for value in self.given(name) for one in _listed(value)]
+        flat = self._flat(name)
         if self.shapes[name] != "ids":
             return self.shapes[name] in ("objects", "grades")
         if self.known:
             return any(as_id(one) in self.known for one in flat)
         is_plain = all(meanings(part) for part in parts_of(name))  # expected, and not expected_tools
         return (self._has_lists(name) and is_plain) or all(
-            isinstance(one, str) and LOOKS_LIKE_FILE.fullmatch(one) for one in flat
+            isinstance(one, str) and TextCell(one).is_file for one in flat
         )
 
     def _question(self) -> str | None:
@@ -468,8 +454,8 @@ class _Rows:
                     self.roles[name] = "reference answer", "documents stand beside it"
             self._settle_documents(golds, retrieved)
         golds, retrieved, unclear = self.with_role("gold"), self.with_role("retrieved"), self.with_role("unclear")
-        found = (one for n in retrieved if self.shapes[n] == "ids" for value in self.given(n) for one in _listed(value))
-        self.known |= {part for one in found for part in split_ids(str(one))}
+        found = (one for name in retrieved if self.shapes[name] == "ids" for one in self._flat(name))
+        self.known |= {part for one in found for part in TextCell(one).ids()}
         documents = self.with_role("documents")
         if is_mixed:
             golds, retrieved, unclear, documents = [], [], [], []
@@ -516,12 +502,10 @@ class _Rows:
 
     def _separator(self, golds: list[str]) -> dict[str, str]:
         """Return what separates ids, if the other side has the parts of strings that would be read as one id."""
-        strings = [
-            one for name in golds for value in self.given(name) for one in _listed(value) if isinstance(one, str)
-        ]
-        joined = [one for one in strings if one.strip() not in self.known and len(split_ids(one)) == 1]
-        for one in SEPARATORS if self.known else ():
-            parts = [split_ids(value, one) for value in joined if one in value]
+        strings = [one for name in golds for one in self._flat(name) if isinstance(one, str)]
+        joined = [one for one in strings if one.strip() not in self.known and len(TextCell(one).ids()) == 1]
+        for one in TextCell.SEPARATORS if self.known else ():
+            parts = [TextCell(value).ids(one) for value in joined if one in value]
             if parts and all(len(each) > 1 and all(part in self.known for part in each) for each in parts):
                 return {"separator": one}
         return {}
@@ -637,14 +621,14 @@ class _Rows:
         means = meanings(name)
         if means & {"chunk"}:
             return "gold_chunk_ids"
-        flat = [one for value in self.given(name) for one in _listed(value)]
-        if self.known and any(part in self.known for one in flat for part in split_ids(str(one), known=self.known)):
+        flat = self._flat(name)
+        if self.known and any(part in self.known for one in flat for part in TextCell(one).ids(known=self.known)):
             return "gold_chunk_ids"  # the other side has them as its own
-        are_files = all(isinstance(one, str) and LOOKS_LIKE_FILE.fullmatch(one) for one in flat)
+        are_files = all(isinstance(one, str) and TextCell(one).is_file for one in flat)
         return "gold_doc_ids" if means & {"document"} or are_files or name in ("id", "_id") else "gold_chunk_ids"
 
     def _base(self, question: str | None, id_: str | None) -> dict[str, Any]:
-        if question is not None and id_ is None and all(MARKED.fullmatch(str(one)) for one in self.given(question)):
+        if question is not None and id_ is None and all(TextCell(one).is_marked for one in self.given(question)):
             question, id_ = None, question  # q1 is no question
         named = (("question", question), ("id", id_))
         return {field: name for field, name in named if name is not None and name != field}
@@ -698,7 +682,7 @@ class _Rows:
         """Return the field with the pages of these documents, if each of them has one: both together are the id."""
         documents = [_listed(value) for value in self.values[name]]
         flat = [str(one) for row in documents for one in row]
-        if "chunk" in meanings(name) or any(one in self.known or len(split_ids(one)) > 1 for one in flat):
+        if "chunk" in meanings(name) or any(one in self.known or len(TextCell(one).ids()) > 1 for one in flat):
             return None
         for page in self.values:
             is_page = page != name and "page" in meanings(page) and _WITHIN.isdisjoint(parts_of(page))
@@ -733,14 +717,17 @@ class _Rows:
         return len(keys) == 1 and all(_kind_of(item.get(key)) == "whole" for item in items for key in keys)
 
     def _objects(self, name: str) -> list[Mapping[str, Any]]:
-        flat = [one for value in self.given(name) for one in _listed(value)]
-        return [one for one in flat if isinstance(one, Mapping)]
+        return [one for one in self._flat(name) if isinstance(one, Mapping)]
+
+    def _flat(self, name: str) -> list[Any]:
+        """Return the values of a field one by one, also those in lists."""
+        return [one for value in self.given(name) for one in _listed(value)]
 
     def _of_objects(self, name: str, main: str) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Return the columns for objects: their text and document, their id, or the keys that are one id together."""
         items, flag = self._objects(name), self._flag_in(name)
         path = f"{name}[{flag}]" if flag and any(not item.get(flag) for item in items) else name
-        inner = _Rows(items[:SAMPLE], frozenset(self.known))
+        inner = _Rows(items[:_MOST_OBJECTS], frozenset(self.known))
         keys = [key for key in inner.values if key != flag and inner.shapes[key] != "flags"]
         texts = [
             key
@@ -825,7 +812,7 @@ def _numbered_as_lists(leaves: Mapping[str, Any], bases: Mapping[str, int]) -> d
     """Return the values by name; those whose base has several numbers are a list under what is before the number."""
     fields: dict[str, Any] = {}
     for name, value in leaves.items():
-        base, number = split_number(name)
+        base, number = TextCell(name).numbered()
         if not number or not base.strip() or bases[base] < 2:
             fields[name] = value
         elif value not in (None, ""):
@@ -838,7 +825,7 @@ def _value_of(given: Any) -> Any:
     if not isinstance(given, str):
         return given
     cell = given.strip()
-    if is_missing(cell):
+    if TextCell(cell).is_missing:
         return None
     if cell[:1] in ("[", "{"):
         for parse in (parse_json, ast.literal_eval) if len(cell) < 100_000 else (parse_json,):

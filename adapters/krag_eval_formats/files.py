@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from krag_eval import Document
-from krag_eval.toolkit import CONTAINERS, Format, Source, questions_of_rows
+from krag_eval.toolkit import CONTAINERS, Format, Source
 from krag_eval_formats import (
     autorag,
     beir,
@@ -28,7 +28,9 @@ from krag_eval_formats import (
 from krag_eval_formats.narrow import NarrowWriting
 
 _FUNCTIONS = [
-    name for name in Format.__slots__ if name not in ("kinds", "detected_in", "endings", "container", "writing")
+    name
+    for name in Format.__slots__
+    if name not in ("kinds", "detected_in", "endings", "container", "writing", "has_columns")
 ]
 _ROWS, _TEXT = tuple(CONTAINERS), (None, "tsv")  # rows with names; plain text, which has any ending
 
@@ -53,7 +55,7 @@ FORMATS: Mapping[str, Format] = {
     ),
     "autorag": _format(autorag, detected_in=("parquet", "json", "jsonl")),
     "locomo": _format(conversations, detected_in=("json", "jsonl")),
-    "hf": _format(huggingface, detected_in=_ROWS, questions=questions_of_rows),
+    "hf": _format(huggingface, detected_in=_ROWS, has_columns=True),
     "judgments": _format(judged_rows, detected_in=_ROWS),
 }
 

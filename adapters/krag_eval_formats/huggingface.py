@@ -8,21 +8,22 @@ from __future__ import annotations
 from typing import Any
 
 from krag_eval import Document, InvalidInputError, Question
-from krag_eval.toolkit import DOC_KEY, SQUAD_COLUMNS, Kind, Source, parse_json, refuse
+from krag_eval.toolkit import DOC_KEY, Kind, Source, parse_json, refuse
 from krag_eval_formats.field_roles import meanings
 from krag_eval_formats.narrow import made_id
 from krag_eval_formats.squad import question_of
 
+_COLUMNS = frozenset({"question", "context"})
 _OF_OTHERS = frozenset({"gold", "gold_chunk_ids", "gold_doc_ids", "query_id", "retrieved"})
 
 
 def kinds_in(source: Source) -> tuple[Kind, ...]:
     """Return what a file holds if its columns are those of SQuAD and none is one of ours."""
     is_other = source.names & _OF_OTHERS or any(
-        name not in SQUAD_COLUMNS and "gold" in meanings(name) and meanings(name) & {"document", "id"}
+        name not in _COLUMNS and "gold" in meanings(name) and meanings(name) & {"document", "id"}
         for name in source.names
     )
-    if is_other or not source.names >= SQUAD_COLUMNS:
+    if is_other or not source.names >= _COLUMNS:
         return ()
     return ("evalset",) if all(isinstance(row.get("context"), (str, type(None))) for row in source.sample) else ()
 

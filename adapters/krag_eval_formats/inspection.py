@@ -11,28 +11,19 @@ from typing import Any
 
 from krag_eval import EvalSet, InvalidInputError, Run, as_document, read_corpus, read_run
 from krag_eval.toolkit import (
-    CELLS,
     CONTAINERS,
     DOC_KEY,
-    ID_KEYS,
-    LARGEST,
-    SEPARATORS,
-    TEXT_KEYS,
+    Format,
     ShortRepr,
     ShownInNotebooks,
     Source,
-    StrPath,
+    TextCell,
     check_path,
-    detect,
     dump_json,
     escape_controls,
     id_at,
-    kinds_of,
     number_of,
     plain_fields,
-    read_json,
-    split_ids,
-    worded,
     write_atomically,
 )
 from krag_eval_formats.field_roles import Field, Reading, Understanding, refusal, understand
@@ -151,7 +142,7 @@ class Inspection(ShortRepr, ShownInNotebooks):
 
 
 def inspect_file(
-    path: StrPath,
+    path: str | os.PathLike[str],
     other: object = None,
     *,
     columns: Mapping[str, Any] | None = None,
@@ -179,8 +170,8 @@ def inspect_file(
         MissingDependencyError: The format needs a package that is not installed.
     """
     check_path(path)
-    source = Source(path, encoding=encoding, sheet=sheet, rows=rows)
-    name, kinds = ("json", ()) if source.is_cut else detect(source)
+    source = Source(path, columns=columns, encoding=encoding, sheet=sheet, rows=rows)
+    name, kinds = ("json", ()) if source.is_cut else Format.detect(source)
     sample = source.sample
     if not sample and name in CONTAINERS and not source.is_folder:
         next(iter(source.rows()), None)  # says what is wrong with it
@@ -197,14 +188,13 @@ def inspect_file(
     elif len(readings) > 1 and name in CONTAINERS:
         kind = "unknown"
     if columns:
-        held = kinds_of((), columns)
-        kind = "both" if all(held) else "run" if held[1] else "evalset"
+        kind = "both" if len(source.named_kinds) == 2 else next(iter(source.named_kinds), "evalset")
     if kind in ("unknown", "answers"):
-        note = _why_not(found, sample, os.fspath(path))
+        note = _why_not(found, source)
     elif kind == "log":
         note = _said(found, os.fspath(path))
     if source.is_cut:
-        note = f"{note} Only the first {LARGEST >> 20} MB were read.".strip()
+        note = f"{note} Only the first {Source.LARGEST >> 20} MB were read.".strip()
     return Inspection(
         path=os.fspath(path),
         kind=kind,
@@ -219,14 +209,14 @@ def inspect_file(
 
 
 def _said(found: Understanding, path: str) -> str:
-    text = worded(refusal(found, "evalset", path))
+    text = str(InvalidInputError(*refusal(found, "evalset", path)))
     return text[:1].upper() + text[1:]
 
 
-def _why_not(found: Understanding, sample: list[dict[str, Any]], path: str) -> str:
+def _why_not(found: Understanding, source: Source) -> str:
     if found.readings:
-        return _said(found, path)
-    if sample and {*ID_KEYS} & sample[0].keys() and {*TEXT_KEYS} & sample[0].keys():
+        return _said(found, source.path)
+    if source.has_passages:
         return (
             "It looks like a corpus: documents with ids and texts. `read_corpus` reads it, and `krag-eval generate` "
             "writes questions about it."
@@ -261,14 +251,14 @@ def saved_reading(path: str, kind: str) -> dict[str, Any]:
     Raises:
         InvalidInputError: It cannot be read, or is none of ours.
     """
-    saved = read_json(path)
+    saved = Source(path, "json").document
     options = saved.get(kind, {}) if isinstance(saved, dict) else None
     if not isinstance(options, dict) or options.keys() - _SAVED:
         raise InvalidInputError(f"{path}: must be what `krag-eval inspect --save` wrote. Delete it, or save it again.")
     return options
 
 
-def split_cells(questions: EvalSet, path: StrPath, others: Callable[[], Iterable[object]]) -> EvalSet:
+def split_cells(questions: EvalSet, path: str | os.PathLike[str], others: Callable[[], Iterable[object]]) -> EvalSet:
     """Return a set in which ids of a table's cells that the other side holds in parts, and not whole, are several ids.
 
     Args:
@@ -276,12 +266,12 @@ def split_cells(questions: EvalSet, path: StrPath, others: Callable[[], Iterable
         path: Its file; only cells of tables are split.
         others: Returns the runs or corpora; called only if a gold id may hold several.
     """
-    if Source(path).container not in CELLS:
+    if not Source(path).is_table:
         return questions
     given = {one for question in questions for one in (*question.gold_chunk_ids, *question.gold_doc_ids)}
-    joined = {one for one in given if any(sign in one for sign in SEPARATORS)}
+    joined = {one for one in given if any(sign in one for sign in TextCell.SEPARATORS)}
     known = frozenset().union(*map(_ids_of, others())) if joined else frozenset()
-    parts = {one: found for one in joined if len(found := split_ids(one, known=known)) > 1}
+    parts = {one: found for one in joined if len(found := TextCell(one).ids(known=known)) > 1}
     if not parts:
         return questions
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from krag_eval import Question
-from krag_eval.toolkit import Kind, Source, as_id, gold_document, refuse
+from krag_eval import Document, Question
+from krag_eval.toolkit import Kind, Source, as_id, number_in, refuse
 from krag_eval_formats.field_roles import meanings, understand, verdict_of
 from krag_eval_formats.trec import Judged, Line, keep
 
@@ -33,8 +32,8 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
             refuse(empty[0], "given in each row: a question, a document and its grade", None, at=place)
         key, grade = given.get("id") or given["question"], verdict_of(given["grade"]) or given["grade"]
         _, _, judged = asked.setdefault(key, (place, given.get("question"), {}))
-        document = gold_document(doc_id or "", grade, f"{place}: `{names['grade']}`")
-        keep(judged, Line(place, key, []), "", replace(document, id=doc_id, text=text))
+        number = number_in(grade, f"{place}: `{names['grade']}`", "The grade")
+        keep(judged, Line(place, key, []), "", Document(id=doc_id, text=text, grade=number))
     for number, (key, (place, question, judged)) in enumerate(asked.items()):
         gold = tuple(document for _, document in judged.values())
         yield place, Question(id=key if "id" in names else str(number), question=question, gold=gold)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from krag_eval import Document, EvalSet, InvalidInputError, Question
@@ -13,8 +12,8 @@ from krag_eval.toolkit import (
     as_id,
     describe_type,
     dump_json,
-    gold_document,
     nfc,
+    number_in,
     refuse,
     warn,
     write_atomically,
@@ -129,7 +128,7 @@ def _document(given: object, grade: object, corpus: Mapping[str, Any], place: st
     text = None if corpus.get(doc_id) is None else _text(corpus[doc_id], doc_id, place)
     if grade is None:
         return Document(id=doc_id, text=text)
-    return replace(gold_document(doc_id, repr(grade), f"{place}[{doc_id!r:.60}]"), text=text)
+    return Document(id=doc_id, text=text, grade=number_in(repr(grade), f"{place}[{doc_id!r:.60}]", "The grade"))
 
 
 def _text(given: object, doc_id: str, place: str) -> str:

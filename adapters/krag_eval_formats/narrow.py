@@ -7,11 +7,11 @@ from collections.abc import Container, Iterable, Mapping
 from typing import Any, TypeVar
 
 from krag_eval import Document, EvalSet, InvalidInputError, Need, Question, Run
-from krag_eval.toolkit import FIELDS, Writing, alternatives_in, read_grade, require_reader
+from krag_eval.toolkit import Writing, alternatives_in
 
 T = TypeVar("T")
 _MADE_ID = "documents without an id (they got one made from their text)"
-_TEXTS = frozenset(FIELDS) - {"metadata"}
+_TEXTS = frozenset(Writing.FIELDS) - {"metadata"}
 _NAMES = _TEXTS | {"id", "gold", "gold_doc_ids", "gold_chunk_ids", "metadata", "further"}
 
 
@@ -22,15 +22,11 @@ class NarrowWriting(Writing):
 
     def id_of(self, document: Document) -> str:
         """Return the id that `evaluate` would read, or one made from the text."""
-        found = require_reader(document).read_id(document, self.id_key)
+        found = self.read_id(document)
         if found is not None:
             return found
         self.lost[_MADE_ID] += 1
         return made_id(document.text or "")
-
-    def grade_of(self, document: Document) -> float:
-        """Return the grade that `evaluate` would read."""
-        return read_grade(document, self.grade_key)
 
     def gold_of(self, evalset: EvalSet) -> Iterable[tuple[Question, list[Document]]]:
         """Yield each question with its gold at one level: chunks if the set has any, else source documents."""
@@ -47,7 +43,7 @@ class NarrowWriting(Writing):
                 )
                 yield question, alternatives_in(question.gold_chunks())
 
-    def lose_fields(self, question: Question, names: Iterable[str] = FIELDS) -> None:
+    def lose_fields(self, question: Question, names: Iterable[str] = Writing.FIELDS) -> None:
         """Count the fields of a question that are set but have no place in the format."""
         self.lost.update(f"`{name}`" for name in names if getattr(question, name))
         self.lost.update(f"`{name}`" for name in question.further)
@@ -126,6 +122,15 @@ def made_id(text: str) -> str:
     'text-24f68ceeaa4e'
     """
     return "text-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def question_from(row: Mapping[str, Any], used: Iterable[str], **own: Any) -> Question:
+    """Return a question with these fields, and with what else a foreign row has besides the keys that were used.
+
+    Raises:
+        InvalidInputError: A field has the wrong type.
+    """
+    return Question(**(fields_from(row, used) | own))
 
 
 def fields_from(row: Mapping[str, Any], used: Iterable[str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import Argument, as_id, looks_like_id
+from krag_eval.toolkit import Argument, TextCell, as_id
 from krag_eval_formats.field_roles import meanings
 
 _OWN = frozenset({"gold", "gold_chunk_ids", "gold_doc_ids", "gold_texts", "query_id", "retrieved", "krag_eval_run"})
@@ -62,7 +62,7 @@ def _pairs(document: Any) -> list[dict[str, Any]]:
     listed = [one for _, given in pairs for one in (given if isinstance(given, list) else [given])]
     if not are_questions or not listed or not all(isinstance(one, (str, int)) and as_id(one) for one in listed):
         return []
-    are_ids = all(not isinstance(one, str) or looks_like_id(one) for one in listed)
+    are_ids = all(not isinstance(one, str) or TextCell(one).is_word for one in listed)
     return [{"question": question, "documents" if are_ids else "texts": given} for question, given in pairs]
 
 

@@ -10,7 +10,6 @@ from krag_eval.toolkit import (
     Kind,
     Source,
     dump_json,
-    gold_document,
     number_in,
     order_of,
     parse_json,
@@ -39,7 +38,10 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
         InvalidInputError: The file is not such a table; the message says where.
     """
     for place, query_id, row in _rows(source):
-        gold = tuple(gold_document(doc_id, repr(grade), f"{place}[{doc_id!r:.60}]") for doc_id, grade in row.items())
+        gold = tuple(
+            Document(id=doc_id, grade=number_in(repr(grade), f"{place}[{doc_id!r:.60}]", "The grade"))
+            for doc_id, grade in row.items()
+        )
         yield place, Question(id=query_id, gold=gold)
 
 

@@ -11,21 +11,14 @@ from typing import Any
 
 from krag_eval import Document, EvalSet, InvalidInputError, Question, Run, RunRow
 from krag_eval.toolkit import (
-    FIELDS,
     Kind,
-    Row,
     Source,
     as_id,
     as_number,
-    dump_json,
-    list_lines,
-    numbered,
     refuse,
-    require_reader,
-    write_atomically,
 )
 from krag_eval_formats.field_roles import understood
-from krag_eval_formats.narrow import NarrowWriting, fields_from
+from krag_eval_formats.narrow import NarrowWriting, question_from
 
 REFERENCE = ("reference_contexts", "reference_context_ids")
 RETRIEVED = ("retrieved_contexts", "retrieved_context_ids")
@@ -88,7 +81,7 @@ def write_rankings(run: Run, writing: NarrowWriting) -> None:
     _write(rows, writing)
 
 
-def _question(row: Row, number: int | None) -> Question:
+def _question(row: Mapping[str, Any]) -> Question:
     text = row.get("user_input")
     if isinstance(text, list):
         raise InvalidInputError("`user_input` is a conversation of several turns. Only single questions can be read.")
@@ -98,13 +91,11 @@ def _question(row: Row, number: int | None) -> Question:
             "`reference_contexts` is missing, and so is `reference_context_ids`. One must be there, [] for a question "
             "that has no answer."
         )
-    fields = fields_from(row, ("id", "user_input", "reference", *REFERENCE, *_OF_RUN))
-    return Question(
-        **(fields | {"id": _id(row, number), "question": text or None, "gold": gold, "answer": row.get("reference")})
-    )
+    used = ("id", "user_input", "reference", *REFERENCE, *_OF_RUN)
+    return question_from(row, used, id=_id(row), question=text or None, gold=gold, answer=row.get("reference"))
 
 
-def _ranking(row: Row, number: int | None) -> RunRow:
+def _ranking(row: Mapping[str, Any]) -> RunRow:
     retrieved, error = _documents(row, RETRIEVED), row.get("error")
     if retrieved is None and error is None:
         raise InvalidInputError(
@@ -112,7 +103,7 @@ def _ranking(row: Row, number: int | None) -> RunRow:
             "retrieved."
         )
     return RunRow(
-        query_id=_id(row, number),
+        query_id=_id(row),
         retrieved=retrieved or (),
         error=None if error is None else str(error),
         seconds=as_number(row.get("seconds")),
@@ -120,11 +111,10 @@ def _ranking(row: Row, number: int | None) -> RunRow:
     )
 
 
-def _id(row: Row, number: int | None) -> str:
-    given = row.get("id")
-    found = numbered(number) if given is None else as_id(given)
+def _id(row: Mapping[str, Any]) -> str:
+    found = as_id(row["id"])
     if found is None:
-        refuse("id", "a string or an integer", given)
+        refuse("id", "a string or an integer", row["id"])
     return found
 
 
@@ -165,13 +155,13 @@ def _question_row(question: Question, gold: Sequence[Document], writing: NarrowW
     row: dict[str, Any] = {"id": question.id, "user_input": question.question or ""}
     row |= _lists(relevant, REFERENCE, writing)
     row |= {"reference": question.answer} if question.answer is not None else {}
-    row |= {name: value for name in FIELDS[2:] if (value := getattr(question, name))}
+    row |= {name: value for name in writing.FIELDS[2:] if (value := getattr(question, name))}
     return row | {name: value for name, value in question.further.items() if name not in row}
 
 
 def _lists(documents: Sequence[Document], names: tuple[str, str], writing: NarrowWriting) -> dict[str, list[str]]:
     """Return the two lists without one that would be empty throughout, unless both would."""
-    ids = [require_reader(document).read_id(document, writing.id_key) for document in documents]
+    ids = [writing.read_id(document) for document in documents]
     texts = [document.text for document in documents]
     lists = {names[0]: texts, names[1]: ids}
     kept = {name: [value or "" for value in values] for name, values in lists.items() if any(values)}
@@ -182,5 +172,4 @@ def _write(rows: Sequence[Mapping[str, Any]], writing: NarrowWriting) -> None:
     ending = writing.path.lower().rpartition(".")[2]
     if ending in ("csv", "tsv", "parquet", "pq"):
         raise InvalidInputError(f"{writing.path}: rows of ragas are written as JSONL or JSON. Give it such an ending.")
-    texts = (dump_json(row, f"the row of {row['id']!r:.60}") for row in rows)
-    write_atomically(writing.path, list_lines(texts) if ending == "json" else (text + "\n" for text in texts))
+    writing.write_rows(rows, as_list=ending == "json")

@@ -16,28 +16,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from krag_eval import Document, EvalSet, InvalidInputError, Need, Question, Span
 from krag_eval.toolkit import (
     DOC_KEY,
-    FIELDS,
     Kind,
-    Row,
     Source,
     as_id,
     describe_type,
     dump_json,
-    numbered,
+    errors_at,
     parse_json,
-    read_at,
     read_leniently,
     refuse,
     show,
     write_atomically,
 )
-from krag_eval_formats.narrow import NarrowWriting, fields_from
+from krag_eval_formats.narrow import NarrowWriting, fields_from, question_from
 
 PARAGRAPH = "paragraph"
 # What SQuAD calls a thing, and what CMRC 2018 does.
@@ -76,7 +72,9 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
             place = f"{paragraph.place}.qas[{number}]"
             if not isinstance(row, dict):
                 raise InvalidInputError(f"{place} is {describe_type(row)}. It must be an object with a question.")
-            yield place, read_at(place, partial(question_of, paragraph=paragraph.document), row)
+            with errors_at(place):
+                question = question_of(row, paragraph.document)
+            yield place, question
 
 
 def questions_as_spans(source: Source) -> Iterator[tuple[str, Question]]:
@@ -90,7 +88,8 @@ def questions_as_spans(source: Source) -> Iterator[tuple[str, Question]]:
     texts = {paragraph.document.id: paragraph.document.text or "" for paragraph in paragraphs(source)}
     for place, question in questions(source):
         answers = question.metadata.get("answers", ()) if question.gold else ()
-        spans = {read_at(place, partial(_span_of, question.gold[0], texts), answer): None for answer in answers}
+        with errors_at(place):
+            spans = {_span_of(question.gold[0], texts, answer): None for answer in answers}
         if question.gold and not spans:
             raise InvalidInputError(f"{place}: has no answers, so no spans. Read the file in the format squad.")
         gold: Any = tuple(spans) if len(spans) < 2 else (Need(any_of=tuple(spans)),)
@@ -130,7 +129,7 @@ def excerpt_questions(source: Source) -> Iterator[tuple[str, Question]]:
     return source.each_numbered(_question_of_excerpts)
 
 
-def _question_of_excerpts(row: Row, number: int | None) -> Question:
+def _question_of_excerpts(row: Mapping[str, Any]) -> Question:
     references = row.get("references")
     try:
         read = parse_json(references) if isinstance(references, str) else references
@@ -139,9 +138,7 @@ def _question_of_excerpts(row: Row, number: int | None) -> Question:
     if not isinstance(read, list) or not all(isinstance(one, dict) for one in read):
         refuse("references", "a list of excerpts", read)
     spans = [Span(row["corpus_id"], one.get("start_index"), one.get("end_index"), one.get("content")) for one in read]
-    fields = fields_from(row, {"id", *CHUNKING_EVALUATION})
-    row_id = row.get("id") or numbered(number)
-    return Question(id=row_id, **(fields | {"question": row["question"], "gold": spans}))
+    return question_from(row, {"id", *CHUNKING_EVALUATION}, id=row["id"], question=row["question"], gold=spans)
 
 
 def passages(source: Source) -> Iterator[tuple[str, Document]]:
@@ -234,7 +231,7 @@ def paragraphs(source: Source) -> Iterator[Paragraph]:
             yield Paragraph(inner, Document(id=doc_id, text=text, metadata=metadata), rows)
 
 
-def _paragraph_rows(article: object, place: str, number: int) -> Iterator[tuple[str, str, Row]]:
+def _paragraph_rows(article: object, place: str, number: int) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield the paragraphs of an article, or the article if it is one, with places and the ids made from them."""
     if not isinstance(article, dict):
         raise InvalidInputError(f"{place} is {describe_type(article)}. It must be an article with `paragraphs`.")
@@ -318,7 +315,7 @@ def _row(question: Question, context: str, is_marked: bool, writing: NarrowWriti
     writing.lost["`answer` that is not in the paragraph (its start is -1)"] += outside
     row: dict[str, Any] = {"id": question.id, "question": question.question or "", "answers": answers}
     row |= {"is_impossible": question.is_negative} if is_marked else {}
-    row |= {name: value for name in FIELDS[2:-1] if (value := getattr(question, name))}
+    row |= {name: value for name in writing.FIELDS[2:-1] if (value := getattr(question, name))}
     used = {"answers"} if answers else set()
     writing.lost["`metadata`"] += bool(answers) and question.metadata.get("answers", answers) != answers
     used |= {"is_impossible", PARAGRAPH} if question.is_negative else set()

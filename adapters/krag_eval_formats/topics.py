@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from krag_eval import EvalSet, InvalidInputError
-from krag_eval.toolkit import Source, as_id, decode, nfc, read_whole, warn
+from krag_eval.toolkit import Source, as_id, nfc, warn
 
 ID_KEYS = ("id", "_id", "query_id", "qid", "query-id")
 TEXT_KEYS = ("question", "text", "query", "title")
@@ -65,7 +65,7 @@ def _rows(source: Source) -> Iterator[tuple[str, str, str]]:
 
 def _lines(source: Source) -> Iterator[tuple[str, str, str]]:
     """Yield lines of `id`, a tab and `text`, without a header."""
-    for number, line in enumerate(decode(read_whole(source.path), source.path).split("\n"), 1):
+    for number, line in enumerate(source.text.split("\n"), 1):
         if line.strip():
             query_id, tab, text = line.strip("\r").partition("\t")
             if not tab or not query_id.strip():
@@ -78,7 +78,7 @@ def _lines(source: Source) -> Iterator[tuple[str, str, str]]:
 def _topics(source: Source) -> Iterator[tuple[str, str, str]]:
     """Yield the queries of `<top>` elements with `<num>` and `<title>`, whose end tags may be missing."""
     line = 1
-    for part in re.split(r"(?i)(?=<top>)", decode(read_whole(source.path), source.path)):
+    for part in re.split(r"(?i)(?=<top>)", source.text):
         number, title = _NUMBER.search(part), _TITLE.search(part)
         if number and title:
             yield f"{source.path}:{line}", number[1], " ".join(title[1].split())

@@ -16,11 +16,10 @@ from functools import partial
 from typing import Any
 
 from krag_eval import Document, EvalSet, InvalidInputError, Question, Run, RunRow, Search, as_evalset
+from krag_eval.datasets import Stage
 from krag_eval.toolkit import (
     Argument,
     Source,
-    Stage,
-    StrPath,
     as_id,
     check_path,
     gold_first,
@@ -28,7 +27,6 @@ from krag_eval.toolkit import (
     one_of,
     parse_json,
     read_leniently,
-    stem,
     warn,
 )
 from krag_eval_formats.dialects import FromTools, documents_in, keys_of, question_in, sure_row, unwrapped
@@ -131,7 +129,7 @@ class TraceSession:
 
 @gold_first(old="path, evalset")
 def read_traces(
-    path: StrPath | Sequence[StrPath],
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     evalset: object = None,
     name: str | None = None,
@@ -206,7 +204,7 @@ def read_traces(
             rows[row.query_id] = row
     counts["scored"] = len(rows)
     _report(os.fspath(paths[0]), counts)
-    return Run(name=name or stem(paths[0]), rows=rows, recorded={"traces": dict(+counts)}, n_rejected=n_rejected)
+    return Run(name=name or Source(paths[0]).name, rows=rows, recorded={"traces": dict(+counts)}, n_rejected=n_rejected)
 
 
 def _report(path: str, counts: Mapping[str, int]) -> None:

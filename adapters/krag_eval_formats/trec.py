@@ -8,7 +8,6 @@ are ranked by their score in single precision, and with equal scores by their id
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,12 +15,8 @@ from dataclasses import dataclass
 from krag_eval import Document, EvalSet, InvalidInputError, Question, Run, RunRow
 from krag_eval.toolkit import (
     Kind,
-    Rejects,
     Source,
-    gold_document,
-    in_single_precision,
     limit,
-    lines_of,
     nfc,
     number_in,
     order_of,
@@ -65,12 +60,12 @@ def questions(source: Source) -> Iterator[tuple[str, Question]]:
     Raises:
         InvalidInputError: A line is not one of qrels, or judges a document again with another grade.
     """
-    return _questions(_by_query(source, _QRELS).values(), source.rejects)
+    return _questions(_by_query(source, _QRELS).values(), source)
 
 
 def questions_in_order(source: Source) -> Iterator[tuple[str, Question]]:
     """Yield the same, line by line, for qrels in which the lines of a query are together."""
-    return _questions(_neighbors(source, _QRELS), source.rejects)
+    return _questions(_neighbors(source, _QRELS), source)
 
 
 def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
@@ -86,12 +81,12 @@ def rankings(source: Source) -> Iterator[tuple[str, RunRow]]:
             f"{source.path}: the ranks of {len(contradicted)} queries contradict their scores, for example "
             f"{contradicted[0]!r:.60}. As in trec_eval, the scores decide, and higher is better."
         )
-    return _rankings(by_query.values(), source.rejects)
+    return _rankings(by_query.values(), source)
 
 
 def rankings_in_order(source: Source) -> Iterator[tuple[str, RunRow]]:
     """Yield the same, line by line, for a file in which the lines of a query are together."""
-    return _rankings(_neighbors(source, _RESULTS), source.rejects)
+    return _rankings(_neighbors(source, _RESULTS), source)
 
 
 def write_questions(evalset: EvalSet, writing: NarrowWriting) -> None:
@@ -193,7 +188,7 @@ def _read_lines(source: Source, shape: _Shape) -> Iterator[Line]:
         InvalidInputError: The file cannot be read, or a line has other columns.
     """
     least, most, what, columns = shape
-    for number, line in enumerate(lines_of(source.path), 1):
+    for number, line in enumerate(source.lines(), 1):
         # As in trec_eval, ASCII white space separates: an id may hold a space of another script.
         parts = (line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).split()
         if not parts or parts[0].startswith(b"#"):
@@ -276,12 +271,12 @@ def _joined(columns: Sequence[str], path: str) -> str:
     return " ".join(columns) + "\n"
 
 
-def _questions(by_query: Iterable[Sequence[Line]], rejects: Rejects) -> Iterator[tuple[str, Question]]:
+def _questions(by_query: Iterable[Sequence[Line]], source: Source) -> Iterator[tuple[str, Question]]:
     for lines in by_query:
         judged: Judged = {}
-        kept = [place for place, _ in rejects.each(_placed(lines), functools.partial(_judge, judged))]
+        kept = [place for place, _ in source.rejects.each(_placed(lines), functools.partial(_judge, judged))]
         if kept:
-            rejects.extent = [_number_of(place) for place in kept]
+            source.rejects.extent = [_number_of(place) for place in kept]
             yield kept[0], Question(id=lines[0].query, gold=tuple(document for _, document in judged.values()))
 
 
@@ -292,14 +287,14 @@ def _placed(lines: Iterable[Line]) -> Iterator[tuple[str, Line]]:
 def _judge(judged: Judged, place: str, line: Line) -> None:
     iteration, doc_id, grade = line.columns
     kept = {} if iteration in ("0", "Q0") else {ITERATION: iteration}
-    keep(judged, line, iteration, gold_document(doc_id, grade, place, **kept))
+    keep(judged, line, iteration, Document(id=doc_id, grade=number_in(grade, place, "The grade"), metadata=kept))
 
 
-def _rankings(by_query: Iterable[Sequence[Line]], rejects: Rejects) -> Iterator[tuple[str, RunRow]]:
+def _rankings(by_query: Iterable[Sequence[Line]], source: Source) -> Iterator[tuple[str, RunRow]]:
     for lines in by_query:
-        scored = list(rejects.each(_placed(lines), _score))
+        scored = list(source.rejects.each(_placed(lines), _score))
         if scored:
-            rejects.extent = [_number_of(place) for place, _ in scored]
+            source.rejects.extent = [_number_of(place) for place, _ in scored]
             scores, ids = [score for _, (score, _) in scored], [line.columns[1] for _, (_, line) in scored]
             retrieved = tuple(Document(id=ids[at], score=scores[at]) for at in order_of(scores, ids))
             yield scored[0][0], RunRow(query_id=lines[0].query, retrieved=retrieved, further={TAG: lines[0].columns[4]})
@@ -317,5 +312,5 @@ def _ranks_contradict(lines: Sequence[Line]) -> bool:
         return False  # ranks mean nothing, so they may also be no numbers
     if len({rank for rank, _ in by_rank}) < len(by_rank):
         return False
-    single = in_single_precision([score for _, score in by_rank])
-    return any(better < worse for better, worse in itertools.pairwise(single))
+    ids = range(len(by_rank), 0, -1)  # of equal scores, the better rank comes first
+    return order_of([score for _, score in by_rank], ids) != [*range(len(by_rank))]

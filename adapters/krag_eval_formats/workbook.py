@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import Argument, StrPath, did_you_mean, limit, needing, open_file, shown, to_allow
+from krag_eval.toolkit import Argument, did_you_mean, limit, needing, open_file, shown, to_allow
 
 if TYPE_CHECKING:
     from openpyxl.workbook import Workbook
@@ -31,7 +31,7 @@ _EXACT = 2**53  # Excel keeps numbers as doubles
 Range = tuple[int, int, int, int]  # the first row, the first column, the last row, the last column, from 1
 
 
-def read_records(path: StrPath, sheet: str | None = None) -> Iterator[tuple[str, list[str]]]:
+def read_records(path: str | os.PathLike[str], sheet: str | None = None) -> Iterator[tuple[str, list[str]]]:
     """Yield the cells of each row, the header first, with its place as `path: row 7`; empty rows are skipped.
 
     Args:
@@ -75,7 +75,7 @@ def read_records(path: StrPath, sheet: str | None = None) -> Iterator[tuple[str,
         yield f"{place} {number}", [cells[at] for at in kept]
 
 
-def _open(path: StrPath) -> Workbook:
+def _open(path: str | os.PathLike[str]) -> Workbook:
     with open_file(path) as file:
         head = file.read(256)
         if head.startswith(OLE):
@@ -111,7 +111,7 @@ def _open(path: StrPath) -> Workbook:
     )
 
 
-def _check_parts(packed: zipfile.ZipFile, path: StrPath) -> None:
+def _check_parts(packed: zipfile.ZipFile, path: str | os.PathLike[str]) -> None:
     """Refuse parts that would take far more time and memory than their size: openpyxl reads all of them at once."""
     n_elements = n_cells = 0
     for one in packed.infolist():
@@ -143,7 +143,7 @@ def _area(merged: re.Match[bytes]) -> int:
     return (abs(right - left) + 1) * (abs(bottom - top) + 1)
 
 
-def _sheet(book: Workbook, path: StrPath, name: str | None) -> Any:
+def _sheet(book: Workbook, path: str | os.PathLike[str], name: str | None) -> Any:
     """Return the named sheet, or the only visible one that holds anything."""
     if name is not None:
         for sheet in book.worksheets:
@@ -199,7 +199,7 @@ def _header(
     return (names, first + 1, below[1:]) if has_second else (names, first, below)
 
 
-def _text(cell: Any, path: StrPath) -> str:
+def _text(cell: Any, path: str | os.PathLike[str]) -> str:
     """Return a cell as the text that stands for it; a whole number has no decimals, and zeros that are shown stay."""
     value = cell.value
     if value is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import StrPath, decode, limit, needing, read_whole, shown, to_allow
+from krag_eval.toolkit import Source, limit, needing, shown, to_allow
 
 _LARGEST, _DEEPEST = 2**24, 100
 # As JSON has them: a date, 007, 1:30, yes and no are texts.
@@ -21,7 +21,7 @@ _PLAIN = (
 )
 
 
-def read_yaml(path: StrPath) -> Any:
+def read_yaml(path: str | os.PathLike[str]) -> Any:
     """Return the value of a YAML file; of several documents, a list.
 
     Raises:
@@ -31,7 +31,7 @@ def read_yaml(path: StrPath) -> Any:
     """
     with needing(os.fspath(path), "PyYAML", "yaml", module="yaml"):
         import yaml  # type: ignore[import-untyped]
-    text = decode(read_whole(path), path)
+    text = Source(path).text
     if len(text) > _LARGEST:
         raise InvalidInputError(f"{path}: has more than 16 million characters of YAML. Convert it to JSONL.")
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -53,7 +53,7 @@ def read_yaml(path: StrPath) -> Any:
     return values[0] if len(values) == 1 else values
 
 
-def _check(yaml: Any, events: Any, path: StrPath) -> None:
+def _check(yaml: Any, events: Any, path: str | os.PathLike[str]) -> None:
     """Refuse, before anything is built, what is too deep, repeats a key, or has too many values with its aliases."""
     most, total = limit("values"), 0
     anchors: dict[str, int] = {}

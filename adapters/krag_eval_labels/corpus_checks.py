@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from krag_eval import Document, normalize
-from krag_eval.toolkit import IdKey, alternatives_in, id_at, in_quotes, read_leniently, size_of
+from krag_eval.toolkit import IdKey, alternatives_in, id_at, read_leniently, show, size_of
 from krag_eval_labels.findings import Entry, Finding, find
 from krag_eval_labels.passages import FOUND, Chunks, Link, Passage, find_links
 from krag_eval_labels.shared_text import common_letters, least_common
@@ -122,11 +122,11 @@ class _Check:
             if links:
                 place = self._chunks.place_of(chunk_id)
                 text = self._chunks.texts[place] if place >= 0 else None
-                message = f"The chunk {chunk_id!r} is now another text, {in_quotes(text)}.{where}"
+                message = f"The chunk {chunk_id!r} is now another text, {show(text, 90)}.{where}"
                 yield find("changed_text", message, *gold.entries, gold_id=chunk_id, found_in=found_in)
         elif chunk_id in self.docs and not gold.is_chunk_id:
             if links and found is None:
-                message = f"The document {chunk_id!r} does not have the text {in_quotes(gold.passages[0].text)}."
+                message = f"The document {chunk_id!r} does not have the text {show(gold.passages[0].text, 90)}."
                 yield find("missing_text", message, *gold.entries, gold_id=chunk_id)
         elif found is not None:
             message = f"The corpus has no chunk {chunk_id!r}.{where}"
@@ -143,7 +143,7 @@ class _Check:
             best = max(links, key=lambda link: link.similarity)
             nearest = self._chunks.ids_at(best.chunks)
             near = f" {nearest[0]!r} is nearest, with {best.similarity:.0%} of its words." if nearest else ""
-            yield find("missing_text", f"The corpus does not have the text {in_quotes(text)}.{near}", *gold.entries)
+            yield find("missing_text", f"The corpus does not have the text {show(text, 90)}.{near}", *gold.entries)
 
     def documents(self, golds: Mapping[str, _Gold]) -> Iterator[Finding]:
         """Yield a finding for each gold document that the corpus does not have."""

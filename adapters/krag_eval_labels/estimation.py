@@ -17,7 +17,6 @@ import numpy as np
 
 from krag_eval import Document, EvalSet, InvalidInputError, Run, as_document, as_evalset
 from krag_eval.toolkit import (
-    REPORTS,
     Argument,
     BoolArray,
     FloatArray,
@@ -35,7 +34,7 @@ from krag_eval.toolkit import (
     gold_first,
     load,
     make_settings,
-    need_scipy,
+    need_installed,
     number_of,
     one_line,
     one_of,
@@ -172,7 +171,7 @@ class Estimation(Printed):
             MissingDependencyError: matplotlib is not installed.
         """
         points = [(row.name, row.value, row.interval or row.sampling_interval) for row in self.systems]
-        figure: Figure = load(REPORTS, "plot_intervals")(points, self.metric, f"{self.metric}, estimated")
+        figure: Figure = load("krag_eval.reports", "plot_intervals")(points, self.metric, f"{self.metric}, estimated")
         return figure
 
     def __str__(self) -> str:
@@ -252,7 +251,7 @@ def estimate(
     Source: Angelopoulos, Duchi & Zrnic (2023), PPI++, arXiv:2311.01453; with unequal probabilities it is the
     regression estimator of Särndal, Swensson & Wretman (1992), Model Assisted Survey Sampling, 6.4.
     """
-    need_scipy("estimate")
+    need_installed("estimate", "scipy", "stats")
     check_number("confidence", confidence, "Give one such as 0.95.", above=0, below=1)
     check_count("seed", seed, least=0)
     one_of("gain", gain, ("exponential", "linear"))

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from krag_eval import Question
-from krag_eval.toolkit import Parts, ShortRepr, plain_fields, worded
+from krag_eval import InvalidInputError, Question
+from krag_eval.toolkit import Argument, ShortRepr, plain_fields
 
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
@@ -62,12 +62,12 @@ class Finding:
     places: tuple[str, ...] = ()
     gold_id: str | None = None
     found_in: tuple[str, ...] = ()
-    parts: Parts = field(default=(), repr=False, compare=False)
+    parts: tuple[str | Argument, ...] = field(default=(), repr=False, compare=False)
 
     @classmethod
-    def of_parts(cls, kind: str, parts: Parts, *places: str) -> Finding:
+    def of_parts(cls, kind: str, parts: tuple[str | Argument, ...], *places: str) -> Finding:
         """Return a finding with a message made of parts."""
-        return cls(kind=kind, message=worded(parts), places=places, parts=parts)
+        return cls(kind=kind, message=str(InvalidInputError(*parts)), places=places, parts=parts)
 
     @property
     def severity(self) -> Severity:

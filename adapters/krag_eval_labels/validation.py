@@ -7,39 +7,27 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
-from krag_eval import Document, InvalidInputError, Question, as_document, as_evalset, normalize
+from krag_eval import TOKENIZERS, Document, InvalidInputError, Question, as_document, as_evalset, normalize
 from krag_eval.toolkit import (
     DOC_KEY,
-    HEAD,
     NEAR,
-    UNCHECKED,
+    ExaminedFile,
     IdKey,
-    Row,
-    Source,
-    StrPath,
-    WordTokenizer,
     alternatives_in,
     as_id,
-    beside,
     check_number,
     group_near_duplicates,
-    in_quotes,
-    is_unchecked,
-    native,
+    load,
     number_of,
     one_of,
-    open_source,
-    parse_jsonl,
     read_grade,
-    read_head,
     read_leniently,
+    show,
 )
-from krag_eval_labels.corpus_checks import check_corpus
 from krag_eval_labels.findings import KINDS, Entry, Finding, ValidationReport, find
 
-T = TypeVar("T")
 # What people call a question that has no answer, in letters and digits alone.
 _NEGATIVE = {"negative", "noanswer", "unanswerable", "unanswered", "impossible", "outofscope", "outofdomain"}
 _MOST_SHOWN = 4
@@ -113,6 +101,8 @@ def validate(
     checks = [_check_ids(entries), _check_questions(entries, id_key=id_key, grade_key=grade_key), texts]
     documents = None if corpus is None else [d if isinstance(d, Document) else as_document(d) for d in corpus]
     if documents is not None:
+        from krag_eval_labels.corpus_checks import check_corpus  # imports NumPy
+
         checks.append(check_corpus(entries, documents, doc_key=doc_key, id_key=id_key, tokenizer=tokenizer))
     kept = [finding for finding in chain(findings, *checks) if finding.kind not in ignored]
     return ValidationReport.of(kept, len(entries), None if documents is None else len(documents))
@@ -129,27 +119,20 @@ def _of_rows(evalset: object) -> Iterator[Entry | Finding]:
             yield Finding.of_parts("unreadable", error.without("question 0"), f"question {number}")
 
 
-def _of_file(path: StrPath, format_name: str | None, **table: Any) -> Iterator[Entry | Finding]:
-    source, read = open_source(path, format_name, "evalset", **table)
-    if source.container == "parquet" and is_unchecked(read_head(path, HEAD)):
-        yield Finding(kind="unchecked", message=f"The file {UNCHECKED}", places=(str(path),))
-    if read is not native.questions:
-        yield from _until_error(Entry(question, place) for place, question in read(source))
-        return
+def _of_file(path: str | os.PathLike[str], format_name: str | None, **table: Any) -> Iterator[Entry | Finding]:
+    file = ExaminedFile(path, format_name, **table)
+    if file.doubt is not None:
+        yield Finding(kind="unchecked", message=f"The file {file.doubt}", places=(str(path),))
     entries: list[Entry] = []
-    is_jsonl = source.container == "jsonl"
-    for one in _lines(source) if is_jsonl else _until_error(source.rows()):
-        if isinstance(one, Finding):
-            yield one
-            continue
-        place, row = one
-        try:
-            row = source.shaped(place, row) if is_jsonl else row
-            entries.append(Entry(Question.from_dict(row), place, row))
+    for place, row, found in file:
+        if isinstance(found, Question):
+            entries.append(Entry(found, place, row))
             yield entries[-1]
-        except InvalidInputError as error:
-            yield _unreadable(place, error)
-    yield from _what_gold_is(entries, source.named)
+        elif place is None:
+            yield Finding.of_parts("unreadable", (*found.args, " Nothing after it was read."))
+        else:
+            yield Finding.of_parts("unreadable", found.without(place), place)
+    yield from _what_gold_is(entries, file.named)
 
 
 def _what_gold_is(entries: Sequence[Entry], named: Mapping[str, str]) -> Iterator[Finding]:
@@ -160,9 +143,12 @@ def _what_gold_is(entries: Sequence[Entry], named: Mapping[str, str]) -> Iterato
         return
     first = alternatives_in(golds)[0]
     texts = [document.text for document in alternatives_in(golds) if document.text is not None]
-    example = f"the id {first.id!r:.80}" if first.text is None else in_quotes(first.text)
+    example = f"the id {first.id!r:.80}" if first.text is None else show(first.text, 90)
     columns = " and ".join(f"`{column}`" for column in dict.fromkeys(fields.values()))
-    is_answer = any("answer" in kinds and "document" not in kinds for kinds in map(beside("meanings"), fields.values()))
+    is_answer = any(
+        "answer" in kinds and "document" not in kinds
+        for kinds in map(load("krag_eval.formats", "meanings"), fields.values())
+    )
     are_sentences = len(texts) == len(golds) == len(entries) and all(_SENTENCE.fullmatch(text) for text in texts)
     said = f"The gold is in {columns}: {number_of(len(golds), 'document')}, such as {example}."
     if is_answer and texts:
@@ -170,30 +156,6 @@ def _what_gold_is(entries: Sequence[Entry], named: Mapping[str, str]) -> Iterato
     else:
         doubt = " Each is one sentence: if these are answers, they are no gold documents." if are_sentences else ""
         yield find("gold", said + doubt)
-
-
-def _lines(source: Source) -> Iterator[tuple[str, Row] | Finding]:
-    """Yield the rows of a JSONL file; an unreadable line does not end the reading."""
-    for number, line in enumerate(_until_error(source.lines()), 1):
-        if isinstance(line, Finding):
-            yield line
-            continue
-        try:
-            yield from parse_jsonl([line], source.path, number)
-        except InvalidInputError as error:
-            yield _unreadable(f"{source.path}:{number}", error)
-
-
-def _until_error(rows: Iterable[T]) -> Iterator[T | Finding]:
-    """Yield the rows up to the first that cannot be read."""
-    try:
-        yield from rows
-    except InvalidInputError as error:
-        yield Finding.of_parts("unreadable", (*error.args, " Nothing after it was read."))
-
-
-def _unreadable(place: str, error: InvalidInputError) -> Finding:
-    return Finding.of_parts("unreadable", error.without(place), place)
 
 
 def _check_questions(entries: Sequence[Entry], *, id_key: IdKey | None, grade_key: str) -> Iterator[Finding]:
@@ -277,7 +239,7 @@ def _check_repeats(entry: Entry, id_key: IdKey | None) -> Iterator[Finding]:
         own_id, form = read_leniently(document, id_key=id_key).id, normalize(document.text or "")
         forms = seen.setdefault(own_id, set())
         if form in forms or (own_id is not None and forms and "" in (form, *forms)):
-            repeated.append(f"{own_id!r}" if own_id is not None else f"{in_quotes(document.text)}")
+            repeated.append(f"{own_id!r}" if own_id is not None else f"{show(document.text, 90)}")
         forms.add(form)
     for name in ("gold_chunk_ids", "gold_doc_ids"):
         given = (entry.row or {}).get(name)
@@ -343,7 +305,7 @@ def _check_texts(
 
 
 def _same_text(same: list[Entry], id_key: IdKey | None) -> Finding:
-    text = in_quotes(same[0].question.question)
+    text = show(same[0].question.question, 90)
     if len({_gold_of(entry.question, id_key) for entry in same}) > 1:
         message = f"{text} has different gold in {_named(same)}. Only one of them can be right, or both together."
         return find("conflicting_gold", message, *same)
@@ -361,7 +323,7 @@ def _near(group: list[Entry], id_key: IdKey | None) -> Iterator[Finding]:
     for alike in by_answer.values():
         if len(alike) > 1:
             gold = "the same gold" if len({_gold_of(e.question, id_key) for e in alike}) == 1 else "different gold"
-            same = f"the same answer ({in_quotes(alike[0].question.answer, 30)}) and " if all(answers) else ""
+            same = f"the same answer ({show(alike[0].question.answer, 30)}) and " if all(answers) else ""
             yield find("near_duplicate", f"{_texts(alike)}: nearly the same words, {same}{gold}.", *alike)
     if len(by_answer) > 1:
         yield find("similar_question", f"{_texts(group)}: nearly the same words, different answers.", *group)
@@ -378,7 +340,7 @@ def _gold_of(question: Question, id_key: IdKey | None) -> frozenset[tuple[str, s
 
 def _answer_of(question: Question) -> tuple[str, ...]:
     """Return the words of the expected answer, none if it is not known."""
-    return tuple(WordTokenizer().tokenize(question.answer or ""))
+    return tuple(TOKENIZERS["words"].tokenize(question.answer or ""))
 
 
 def _named(entries: Iterable[Entry]) -> str:
@@ -386,7 +348,7 @@ def _named(entries: Iterable[Entry]) -> str:
 
 
 def _texts(entries: Iterable[Entry]) -> str:
-    return _enumerate([in_quotes(entry.question.question) for entry in entries])
+    return _enumerate([show(entry.question.question, 90) for entry in entries])
 
 
 def _enumerate(names: list[str]) -> str:

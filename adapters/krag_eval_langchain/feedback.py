@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from krag_eval.toolkit import describe_error, refuse, threads
+from krag_eval.toolkit import describe_error, refuse, start_thread
 from krag_eval_live import RetrievalSink, ScoredRetrieval, ScoredSession
 
 _LOG = logging.getLogger("krag_eval.langsmith")
@@ -111,7 +111,7 @@ class LangSmithFeedbackSink(RetrievalSink):
         """Wait until the client has sent everything, at most `timeout` seconds; return whether it has."""
         if self._client is None:
             return True
-        thread = threads.start_thread(self._client.flush, "krag-eval-langsmith-flush")
+        thread = start_thread(self._client.flush, "krag-eval-langsmith-flush")
         thread.join(timeout)
         return not thread.is_alive()
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from krag_eval import KragEvalError
-from krag_eval.toolkit import lifecycle, threads
+from krag_eval.toolkit import start_thread, this_process
 from krag_eval_langfuse.client import (
     LangfuseRequestError,
     address_of,
@@ -97,7 +97,7 @@ class QueueDelivery(Delivery):
         self._n_open = 0  # scores that no flush has confirmed
         self._direct = SyncDelivery()
         self._lock = threading.Lock()
-        lifecycle.renew_when_forked(self)
+        this_process.renew_when_forked(self)
 
     def start_anew(self) -> None:
         """Reset the lock in a forked process: the thread that held it does not exist here."""
@@ -107,7 +107,7 @@ class QueueDelivery(Delivery):
         """Hand over these scores."""
         if is_orphaned(client):  # nobody would take them out of the queue
             outcome = self._direct.send(client, scores)
-            is_exiting = lifecycle.seconds_exiting() is not None  # then a flush follows
+            is_exiting = this_process.seconds_exiting() is not None  # then a flush follows
             return outcome if is_exiting else outcome + self._direct.finish(client)
         outcome = Outcome()
         self._n_open += len(scores)
@@ -142,7 +142,7 @@ class QueueDelivery(Delivery):
         if self._flush(client, None if timeout is None else time.monotonic() + timeout):
             self._n_open -= n_open
             return True
-        if n_open and lifecycle.seconds_exiting() is not None:
+        if n_open and this_process.seconds_exiting() is not None:
             _LOG.warning("krag_eval: the process ends, and up to %d scores have not reached Langfuse", n_open)
         return False
 
@@ -153,7 +153,7 @@ class QueueDelivery(Delivery):
         with self._lock:
             done: list[bool] = []
             try:
-                thread = threads.start_thread(lambda: _flush(client, done), "krag-eval-langfuse-flush")
+                thread = start_thread(lambda: _flush(client, done), "krag-eval-langfuse-flush")
             except RuntimeError:  # Python 3.12 starts no thread while it exits
                 return wait_until_sent(client, end)
             self._flushing = thread
@@ -171,7 +171,7 @@ class SyncDelivery(Delivery):
         self._waiting: list[Score] = []
         self._failed_in_a_row = 0
         self._lock = threading.Lock()
-        lifecycle.renew_when_forked(self)
+        this_process.renew_when_forked(self)
 
     def start_anew(self) -> None:
         """Reset the state in a forked process: the parent holds the lock and sends the waiting scores."""

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import EvaluationResult, InvalidInputError
-from krag_eval.toolkit import EvaluationStart, QueryResult, refuse, warn
+from krag_eval.evaluation import EvaluationStart, QueryResult
+from krag_eval.toolkit import refuse, warn
 from krag_eval_langfuse.client import check_run_id, check_timestamp
 from krag_eval_langfuse.locating import Locator
 from krag_eval_langfuse.scores import Primitive, Score, ScoreNames, Target, make_scores, texts
@@ -19,7 +20,7 @@ from krag_eval_live import RetrievalSink, ScoredRetrieval, ScoredSession
 from krag_eval_live.sinks import fewest_searches
 
 if TYPE_CHECKING:
-    from krag_eval.toolkit import Diagnosis
+    from krag_eval.evaluation import Diagnosis
 
 _POOLED = ("recall", "precision", "f1")  # results have micro values of these too
 

@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import QueryResult, refuse
+from krag_eval.evaluation import QueryResult
+from krag_eval.toolkit import refuse
 
 Primitive = str | int | float | bool
 _NAMESPACE = uuid.UUID("6d1f4f0e-6f0b-5d5c-9c5e-0d3a3c1b7f54")

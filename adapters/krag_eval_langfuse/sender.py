@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from krag_eval import KragEvalError
-from krag_eval.toolkit import lifecycle, need_installed, one_of, refuse, warn
+from krag_eval.toolkit import need_installed, one_of, refuse, this_process, warn
 from krag_eval_langfuse.client import (
     LangfuseDeliveryError,
     load_langfuse,
@@ -19,7 +19,7 @@ from krag_eval_langfuse.client import (
     without_keys,
 )
 from krag_eval_langfuse.delivery import Delivery, Outcome, QueueDelivery, SyncDelivery
-from krag_eval_langfuse.outbox import open_outbox
+from krag_eval_langfuse.outbox_delivery import open_outbox
 from krag_eval_langfuse.scores import Primitive, Score
 
 _LOG = logging.getLogger("krag_eval.langfuse")
@@ -93,7 +93,7 @@ class ScoreSender:
         self._n_failed = 0
         self._has_lost = False
         self._lock = threading.Lock()
-        lifecycle.renew_when_forked(self)
+        this_process.renew_when_forked(self)
         if client is not None:
             try:
                 self.check()
@@ -117,7 +117,7 @@ class ScoreSender:
         """Return the client; create it on first use if none was given."""
         if self._client is None:
             self._client = load_langfuse(self._needed_by).get_client()
-            lifecycle.exit_before_others()  # langfuse closes its client at exit
+            this_process.exit_before_others()  # langfuse closes its client at exit
         return self._client
 
     def check(self) -> None:

@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from krag_eval import Document, EvalSet, InvalidInputError, Question, as_evalset
-from krag_eval.toolkit import (
-    DOC_KEY,
-    NOTHING_RETRIEVED_YET,
-    IdKey,
-    Rules,
-    Settings,
-    as_grade,
-    as_id,
-    as_need,
-    as_number,
-    describe_type,
-    errors_at,
-    fields_of,
-    judge_batch,
-    may_be_need,
-    nfc,
-    reader_of,
-    split_pair,
-    warn,
-)
+from krag_eval import EvalSet, InvalidInputError, Question, as_evalset
+from krag_eval.toolkit import DOC_KEY, IdKey, RetrievalScorer, as_id, describe_type, errors_at, nfc, warn
 
 Gold = tuple[str, Sequence[object]]
 
@@ -41,7 +21,7 @@ class GoldLookup:
         gold: An `EvalSet`, a list of questions or rows, or a pandas frame; or a mapping from a query's id or text to
             its gold documents, or pairs of these. With `match_method="id"` alone, documents may be bare ids, or a
             mapping from ids to grades. With None, no query is found.
-        settings: The scoring settings, with which the documents are read once to find bad ones.
+        scorer: What scores by the gold; it reads the documents once to find bad ones.
         level: `"chunk"` or `"document"`: which gold of an evaluation set counts.
         doc_key: The metadata key of document ids.
 
@@ -50,8 +30,9 @@ class GoldLookup:
             has what the methods read, or there is no query.
     """
 
-    def __init__(self, gold: object, settings: Settings, *, level: str = "chunk", doc_key: IdKey = DOC_KEY) -> None:
-        self._settings = settings
+    def __init__(
+        self, gold: object, scorer: RetrievalScorer, *, level: str = "chunk", doc_key: IdKey = DOC_KEY
+    ) -> None:
         self._by_id: dict[str, Gold] = {}
         self._by_text: dict[str, Gold | None] = {}
         self._rules: dict[str, Question] = {}
@@ -60,13 +41,12 @@ class GoldLookup:
         if is_evalset(gold):
             self._read_evalset(as_evalset(gold), level, doc_key)
         else:
-            self._read_pairs(gold)
+            self._read_pairs(gold, scorer)
         entries = list(self._by_id.values())
         if not entries:
             raise InvalidInputError("`gold` has no query. Give at least one, or None to report without gold.")
         with errors_at("`gold`"):
-            judged = judge_batch([documents for _, documents in entries], [[] for _ in entries], settings)
-            judged.document_counts.check(settings, NOTHING_RETRIEVED_YET)
+            scorer.check_gold([documents for _, documents in entries])
 
     def find(self, query_id: str | None, query: object) -> Gold | None:
         """Return the id of the query and its gold documents, or None if it has none."""
@@ -91,14 +71,6 @@ class GoldLookup:
             "must_not": [None if one is None else list(one.must_not) for one in rules],
             "allowed": [None if one is None else one.allowed for one in rules],
         }
-
-    def read_rules(self, found: Sequence[Gold]) -> Rules | None:
-        """Return what must not be retrieved for each of these queries, read; None for nothing."""
-        if not (given := self.rules_of(found)):
-            return None
-        from krag_eval.toolkit import rules_of_lists
-
-        return rules_of_lists(**given, actual=[documents for _, documents in found], settings=self._settings)
 
     def _read_evalset(self, evalset: EvalSet, level: str, doc_key: IdKey) -> None:
         ambiguous: list[str] = []
@@ -128,9 +100,9 @@ class GoldLookup:
                 "documents. The text alone does not identify them: pass the id of the question with each call."
             )
 
-    def _read_pairs(self, gold: object) -> None:
+    def _read_pairs(self, gold: object, scorer: RetrievalScorer) -> None:
         for name, given in _pairs(gold):
-            documents = self._as_documents(name, given)
+            documents = scorer.read_gold(name, given)
             known = self._by_id.setdefault(name, (name, documents))
             if known[1] != documents:
                 raise InvalidInputError(
@@ -138,28 +110,6 @@ class GoldLookup:
                     "Each query must have one list: use ids instead of texts, and pass the id with each call."
                 )
             self._by_text[name] = known
-
-    def _as_documents(self, name: str, given: object) -> Sequence[object]:
-        only_ids = self._settings.methods == ("id",) and isinstance(self._settings.id_key, str | None)
-        if only_ids and isinstance(given, Mapping) and given and "id" not in given and _are_grades(given.values()):
-            return [self._of_id(key, grade) for key, grade in given.items()]
-        if isinstance(given, (list, tuple)) or (only_ids and isinstance(given, Set)):
-            return [self._of_id(*split_pair(one)) for one in given] if only_ids else list(given)
-        hint = f"[{given!r:.40}]" if reader_of(given) is not None else "[]"
-        raise InvalidInputError(
-            f"The gold of the query {name!r:.80} is {describe_type(given)}. "
-            f"It must be a list of documents, such as {hint}."
-        )
-
-    def _of_id(self, given: object, grade: object) -> object:
-        """Return a bare id as a document, also in a need: if only ids are matched, it cannot be anything else."""
-        if grade is None and may_be_need(given) and (need := as_need(given)) is not None:
-            return replace(need, any_of=[self._of_id(*split_pair(one)) for one in need.any_of])
-        bare = as_id(given)
-        if bare is None:
-            return given if grade is None else (given, grade)
-        key = self._settings.id_key
-        return Document(id=bare, grade=as_grade(grade), metadata={} if key is None else fields_of(bare, key))
 
 
 def is_evalset(gold: object) -> bool:
@@ -183,7 +133,3 @@ def _pairs(gold: Any) -> Iterable[tuple[str, object]]:
                 f"`gold` has {item!r:.80}. Give pairs of a query's id or text and a list of its gold documents."
             )
         yield name, item[1]
-
-
-def _are_grades(values: Iterable[object]) -> bool:
-    return all(as_number(value) is not None for value in values)

@@ -6,29 +6,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
-from krag_eval import METRICS, EvaluationResult, InvalidInputError, MatchingCriteria, Scorer
-from krag_eval.toolkit import (
-    DOCUMENT_IDS,
-    LEAK_METRICS,
-    LEVELS,
-    NO_LISTS,
-    IdKey,
-    QueryResult,
-    ScoringSettings,
-    choose_metrics,
-    count_repeats,
-    describe_error,
-    judge_batch,
-    lifecycle,
-    make_settings,
-    measure,
-    one_of,
-    settings_at,
-    signature_of,
-    warn,
-)
+from krag_eval import EvaluationResult, InvalidInputError
+from krag_eval.evaluation import QueryResult
+from krag_eval.toolkit import IdKey, RetrievalScorer, ScoringSettings, describe_error, this_process, warn
 from krag_eval_live.gold import Gold, GoldLookup, is_evalset
 from krag_eval_live.retrievals import Retrieval
 from krag_eval_live.sessions import SessionJudge
@@ -43,15 +26,8 @@ _YIELD_SECONDS = 0.00005
 
 def yield_to_others() -> None:
     """Let the application's threads run, until the process exits and waits for the scores."""
-    if lifecycle.seconds_exiting() is None:
+    if this_process.seconds_exiting() is None:
         time.sleep(_YIELD_SECONDS)
-
-
-class _YieldingScorer(Scorer):
-    """A scorer that lets the application's threads run between its steps."""
-
-    def _between_steps(self) -> None:
-        yield_to_others()
 
 
 class RetrievalJudge:
@@ -86,30 +62,30 @@ class RetrievalJudge:
         settings: ScoringSettings,
         sample: float = 1.0,
     ) -> None:
-        # The defaults of `evaluate_run` for evaluation sets, otherwise of `evaluate`.
-        if is_evalset(gold) or one_of("level", level, LEVELS) == "document":
-            settings = settings_at(level, doc_key, settings)
-        self._settings = make_settings(**settings)
-        self._parts = ["level:document"] if level == "document" else []
-        self._front = DOCUMENT_IDS if self._parts else NO_LISTS
-        self._parts += [f"sample:{sample:g}"] if sample < 1 else []
-        self._gold = GoldLookup(gold, self._settings, level=level, doc_key=doc_key)
+        make = partial(
+            RetrievalScorer,
+            k,
+            metrics=metrics,
+            level=level,
+            doc_key=doc_key,
+            of_set=is_evalset(gold),
+            parts=[f"sample:{sample:g}"] if sample < 1 else [],
+            between_steps=yield_to_others,
+            **settings,
+        )
+        self._gold = GoldLookup(gold, make(), level=level, doc_key=doc_key)
         self.has_rules = self._gold.has_rules
-        asked = [*METRICS, *LEAK_METRICS] if self.has_rules and metrics is None else metrics
-        self._cut_offs, self._table = choose_metrics(asked, self._settings, k)
-        self._given: dict[str, Any] = {"k": k, "metrics": asked, **settings}
+        self._make = partial(make, with_leaks=self.has_rules)
         self._keep = keep
-        self.sessions = SessionJudge(self._gold, self._settings, k, keep=keep, metrics=metrics)
-        self.keys = Scorer(**self._given).keys
-        self.main_keys = choose_main(self.keys, metrics, k)
+        self._choose_main = partial(choose_main, metrics=metrics, k=k)
         self.start_anew()
+        self.keys = self._scorer.keys
+        self.main_keys = self._choose_main(self.keys)
 
     def start_anew(self) -> None:
         """Forget all retrievals and sessions."""
-        self.sessions.start_anew()
-        self._scorer = _YieldingScorer(**self._given)
-        self._scorer.front = self._front
-        self._scorer.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL, self._parts)
+        self._scorer = self._make()
+        self.sessions = SessionJudge(self._gold, self._scorer, self._choose_main, keep=self._keep)
         self._kept: list[tuple[Retrieval, Gold]] = []
         self._documents_checked = False
 
@@ -133,19 +109,13 @@ class RetrievalJudge:
         if not self._kept:
             return self._scorer.result()
         retrievals, gold = zip(*self._kept, strict=True)
-        actual = [documents for _, documents in gold]
-        return measure(
-            judge_batch(actual, [r.ranking for r in retrievals], self._settings, rules=self._gold.read_rules(gold)),
-            self._cut_offs,
-            self._table,
+        return self._scorer.evaluate(
+            [documents for _, documents in gold],
+            [retrieval.ranking for retrieval in retrievals],
             queries=[str(retrieval.query) for retrieval in retrievals],
             query_ids=[query_id for query_id, _ in gold],
-            signature_parts=self._parts,
+            **self._gold.rules_of(gold),
         )
-
-    def session_result(self) -> EvaluationResult:
-        """Return the result over the sessions with gold that were kept."""
-        return self.sessions.result(self._cut_offs, self._table, self._parts)
 
     def check_documents(self, least: int = 1) -> None:
         """Warn once of documents that can never match, after at least so many scored retrievals."""
@@ -171,7 +141,7 @@ class RetrievalJudge:
             **self._gold.rules_of(gold.values()),
         )
         yield_to_others()
-        repeats = count_repeats(part.detail.batch).tolist() if part.detail is not None else []
+        repeats = [] if part.detail is None else self._scorer.repeats_in(part.detail)
         relevance = [] if part.detail is None else part.detail.judged.relevance()
         if self._keep:
             self._kept += [(retrievals[i], found) for i, found in gold.items()]
@@ -190,8 +160,7 @@ class RetrievalJudge:
     def _without_gold(self, retrievals: Sequence[Retrieval], chosen: Sequence[int]) -> dict[int, Outcome]:
         if not chosen:
             return {}
-        judged = judge_batch([[] for _ in chosen], [retrievals[i].ranking for i in chosen], self._settings)
-        repeats = count_repeats(judged.batch).tolist()
+        repeats = self._scorer.count_repeats([retrievals[i].ranking for i in chosen])
         return {
             i: _scored(retrievals[i], retrievals[i].query_id, None, n) for i, n in zip(chosen, repeats, strict=True)
         }

@@ -10,7 +10,8 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from krag_eval import Document, InvalidInputError
-from krag_eval.toolkit import LANGCHAIN, OWN_ID, Stage, describe_type, hits_in, read_leniently, reader_of_type
+from krag_eval.datasets import Stage
+from krag_eval.toolkit import LANGCHAIN, OWN_ID, describe_type, hits_in, read_leniently, reader_of_type
 
 
 @dataclass(slots=True)

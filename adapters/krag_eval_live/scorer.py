@@ -15,6 +15,7 @@ from typing import Any, Unpack, overload
 from uuid import uuid4
 
 from krag_eval import EvaluationResult, InvalidInputError, Run
+from krag_eval.datasets import Stage
 from krag_eval.toolkit import (
     DOC_KEY,
     LIVE_CUT_OFFS,
@@ -22,7 +23,6 @@ from krag_eval.toolkit import (
     MetricFunction,
     OfOneProcess,
     ScoringSettings,
-    Stage,
     as_id,
     check_count,
     check_names,
@@ -510,7 +510,7 @@ class LiveScorer(OfOneProcess):
             InvalidInputError: `keep_documents` is not set.
         """
         with self._settled(needs_sessions=True):
-            return self._judge.session_result()
+            return self._judge.sessions.result()
 
     def window_means(self) -> dict[str, float | None]:
         """Return the mean of each key over the last `window` retrievals; None if none of them has a value."""

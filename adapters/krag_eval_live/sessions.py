@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from krag_eval import Document, EvaluationResult, InvalidInputError, Run, RunRow, Search
-from krag_eval.toolkit import (
-    LEAK_METRICS,
-    NOT_ENDED,
-    Copier,
-    GivenCutOff,
-    Leaks,
-    MetricsByName,
-    RetrieverError,
-    SessionJudgments,
-    Settings,
-    Stage,
-    bind_sessions,
-    check_stages,
-    choose_metrics,
-    choose_session_metrics,
-    columns_of,
-    describe_error,
-    judge_batch,
-    judge_with_rules,
-    measure,
-    no_leaks,
-)
+from krag_eval.datasets import Stage
+from krag_eval.toolkit import NOT_ENDED, Copier, RetrievalScorer, describe_error
 from krag_eval_live.gold import Gold, GoldLookup
 from krag_eval_live.retrievals import Retrieval, TakenDocument, read_taken
-from krag_eval_live.sinks import ScoredSession, choose_main
+from krag_eval_live.sinks import ScoredSession
 
 
 @dataclass(slots=True)
@@ -142,19 +121,21 @@ class SessionJudge:
 
     Args:
         gold: Finds the gold documents of a question.
-        settings: The scoring settings.
-        k: One cut-off or several.
+        scorer: Scores them; it is asked for nothing that it keeps.
+        choose_main: Returns those of the keys that are sent to sinks where each score costs.
         keep: Keep every session, for `run` and `result`.
-        metrics: The metrics of retrievals that were asked for; None for the default ones.
     """
 
-    def __init__(self, gold: GoldLookup, settings: Settings, k: object, *, keep: bool, metrics: object = None) -> None:
-        self._gold, self._settings, self._k, self.keeps, self._metrics = gold, settings, k, keep, metrics
-        self._copy = Copier(id_key=settings.id_key)
-        self.start_anew()
-
-    def start_anew(self) -> None:
-        """Forget all sessions."""
+    def __init__(
+        self,
+        gold: GoldLookup,
+        scorer: RetrievalScorer,
+        choose_main: Callable[[Iterable[str]], tuple[str, ...]],
+        *,
+        keep: bool,
+    ) -> None:
+        self._gold, self._scorer, self._choose_main, self.keeps = gold, scorer, choose_main, keep
+        self._copy = Copier(id_key=scorer.id_key)
         self._kept: list[tuple[Gold | None, RunRow, str]] = []
 
     def find(self, session: Session) -> Gold | None:
@@ -184,9 +165,8 @@ class SessionJudge:
             self._kept.append((gold, row, str(session.query or session.searches[0].query)))
         values: dict[str, float | None] = {}
         if gold is not None and with_values:
-            sessions, leaks, cut_offs, table = self._judge([gold], [row])
-            values = _values(sessions, leaks, cut_offs, table)
-        main = choose_main(values, self._metrics, self._k)
+            values = self._scorer.score_session(gold[1], row, **self._gold.rules_of([gold]))
+        main = self._choose_main(values)
         return ScoredSession(session.session_id, query_id, row, values, session.n_late, session.ended_at, main)
 
     def run(self) -> Run:
@@ -197,46 +177,17 @@ class SessionJudge:
             rows[query_id] = replace(row, query_id=query_id)
         return Run(name="live", rows=rows)
 
-    def result(
-        self, cut_offs: Sequence[GivenCutOff], of_rankings: MetricsByName, parts: Sequence[str]
-    ) -> EvaluationResult:
-        """Return the result over the sessions with gold that were kept, by both kinds of metrics if each is one search.
-
-        Args:
-            cut_offs: Those of the metrics of one ranking.
-            of_rankings: The metrics, where each session is one search.
-            parts: What else can change a number.
-        """
+    def result(self) -> EvaluationResult:
+        """Return the result over the sessions with gold that were kept; if each is one search, by all metrics."""
         kept = [(gold, row, text) for gold, row, text in self._kept if gold is not None]
-        rows, gold = [row for _, row, _ in kept], [gold for gold, _, _ in kept]
-        rankings = [RetrieverError(row.error) if row.error is not None else row.found for row in rows]
-        sessions, leaks, of_sessions, table = self._judge(gold, rows)
-        has_sessions = any(row.is_session for row in rows)
-        if not has_sessions:  # the metrics of rankings stand beside those of sessions
-            table = {**_at(of_rankings, cut_offs), **_at(table, of_sessions)}
-            of_sessions = tuple(dict.fromkeys((*cut_offs, *of_sessions)))
-        judged = judge_batch(
-            [documents for _, documents in gold], rankings, self._settings, rules=self._gold.read_rules(gold)
-        )
-        return measure(
-            replace(judged, leaks=leaks),
-            of_sessions,
-            table,
+        gold = [gold for gold, _, _ in kept]
+        return self._scorer.evaluate_sessions(
+            [documents for _, documents in gold],
+            [row for _, row, _ in kept],
             queries=[text for _, _, text in kept],
             query_ids=[query_id for query_id, _ in gold],
-            signature_parts=parts,
-            sessions=sessions if has_sessions else None,
+            **self._gold.rules_of(gold),
         )
-
-    def _judge(
-        self, gold: Sequence[Gold], rows: Sequence[RunRow]
-    ) -> tuple[SessionJudgments, Leaks | None, Sequence[GivenCutOff], MetricsByName]:
-        """Return what the searches of each session found and leaked, and the metrics that can be computed."""
-        rules = self._gold.read_rules(gold)
-        sessions, leaks = judge_with_rules([documents for _, documents in gold], rows, self._settings, rules)
-        names = [*choose_session_metrics(sessions), *(LEAK_METRICS if self._gold.has_rules else ())]
-        cut_offs, table = choose_metrics(names, self._settings, self._k, of_run=True)
-        return sessions, leaks, cut_offs, bind_sessions(table, sessions)
 
     def _row(self, session: Session, query_id: str) -> RunRow:
         searches = tuple(map(self._search, session.searches))
@@ -266,7 +217,6 @@ class SessionJudge:
     def _stages(self, search: Retrieval) -> Iterator[Stage]:
         """Yield the stages that the adapter gave, or else the retrievals inside this one, then this one."""
         if search.stages:
-            check_stages(search.stages)
             for stage in search.stages:
                 yield replace(stage, retrieved=self._copy(stage.retrieved))
         elif search.inner or search.later:
@@ -290,23 +240,6 @@ class SessionJudge:
         taken[name] = None
         own, seconds = self._copy(search.documents or ()), round(search.seconds, 6)
         return [*stages, Stage(name=name, retrieved=own, inputs=tuple(inputs), latency_s=seconds)], name
-
-
-def _values(
-    sessions: SessionJudgments, leaks: Leaks | None, cut_offs: Sequence[GivenCutOff], metrics: MetricsByName
-) -> dict[str, float | None]:
-    """Return the values of the only session by key; None where one is undefined."""
-    forbidden = {"leaks": leaks or no_leaks(len(sessions))}
-    numbers = {
-        key: float(metric.function(sessions.judgments, k, **(forbidden if metric.reads_leaks else {}))[0])
-        for key, (metric, k) in columns_of(metrics, cut_offs).items()
-    }
-    return {key: None if math.isnan(number) else number for key, number in numbers.items()}
-
-
-def _at(metrics: MetricsByName, cut_offs: Sequence[GivenCutOff]) -> MetricsByName:
-    """Return the metrics, those without cut-offs of their own at these."""
-    return {name: replace(metric, cut_offs=metric.cut_offs or tuple(cut_offs)) for name, metric in metrics.items()}
 
 
 def _unique(name: str, taken: dict[str, object] | dict[str, RunRow]) -> str:

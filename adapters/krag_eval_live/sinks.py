@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from krag_eval import EvaluationCallback, InvalidInputError, RunRow
-from krag_eval.toolkit import DefaultCutOffs, QueryResult, cached_property, one_of
+from krag_eval.evaluation import QueryResult
+from krag_eval.toolkit import LIVE_CUT_OFFS, cached_property, one_of
 
 # What people watch, of retrievals and of sessions.
 _MAIN = ("hit_rate", "recall", "mrr", "ndcg", "leak")
@@ -29,7 +30,7 @@ def choose_main(keys: Iterable[str], metrics: object, k: object) -> tuple[str, .
     if metrics is not None:
         return tuple(keys)
     usual = [key for key in keys if key.partition("@")[0] in (*_MAIN, *_MAIN_OF_SESSIONS)]
-    return tuple({key.partition("@")[0]: key for key in usual}.values() if isinstance(k, DefaultCutOffs) else usual)
+    return tuple({key.partition("@")[0]: key for key in usual}.values() if k is LIVE_CUT_OFFS else usual)
 
 
 @dataclass(frozen=True, slots=True)

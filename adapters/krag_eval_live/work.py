@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from krag_eval.toolkit import lifecycle, threads
+from krag_eval.toolkit import start_thread, this_process
 
 T = TypeVar("T")
 
@@ -48,9 +48,9 @@ class WorkQueue(Generic[T]):
                 return False
             if self._thread is None or not self._thread.is_alive():
                 try:
-                    self._thread = threads.start_thread(self._run, "krag_eval-live")
+                    self._thread = start_thread(self._run, "krag_eval-live")
                     # A client that was made since would close before these items are sent.
-                    lifecycle.exit_before_others()
+                    this_process.exit_before_others()
                 except RuntimeError:
                     return False
             self._waiting.append(item)
@@ -114,8 +114,12 @@ class WorkQueue(Generic[T]):
 EXIT_TIMEOUT = 5.0
 
 
-class Background(lifecycle.Renewed, Protocol):
+class Background(Protocol):
     """An object that works on a thread of its own."""
+
+    def start_anew(self) -> None:
+        """Forget what belongs to another process, in a forked one."""
+        ...
 
     def flush(self, timeout: float | None = None) -> bool:
         """Finish what waits."""
@@ -133,8 +137,8 @@ _REGISTERED: weakref.WeakSet[Background] = weakref.WeakSet()
 def register_background(one: Background) -> None:
     """Flush an object before the process exits, and start it anew in forked ones. It can be garbage-collected."""
     _REGISTERED.add(one)
-    lifecycle.renew_when_forked(one)
-    lifecycle.exit_before_others()
+    this_process.renew_when_forked(one)
+    this_process.exit_before_others()
 
 
 def _flush_all() -> None:
@@ -144,4 +148,4 @@ def _flush_all() -> None:
             _LOG.warning("krag_eval: the process ends, and %d retrievals are not scored", one.n_waiting)
 
 
-lifecycle.at_exit("score", _flush_all)
+this_process.at_exit("score", _flush_all)

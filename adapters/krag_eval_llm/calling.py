@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextvars
 import dataclasses
 import functools
 import inspect
@@ -13,11 +14,13 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any
+from typing import Any, TypeVar
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import describe_type, lifecycle, threads, wrong_parameters
+from krag_eval.toolkit import DaemonThreads, describe_type, start_thread, this_process, wrong_parameters
 from krag_eval_llm.failures import ModelSetupError, classify
+
+T = TypeVar("T")
 
 _MODEL_NAMES = ("model_name", "model", "model_id", "deployment_name", "repo_id")
 _AS_JSON = "\n\nAnswer with one JSON object and nothing else: no code fence, no remarks. It follows this JSON schema:\n"
@@ -263,7 +266,7 @@ class TimeLimit:
 
     def __init__(self, seconds: float | None, of: str = "the language model") -> None:
         self._seconds, self._of = seconds, of
-        self._hanging: set[threading.Thread] = set()
+        self._hanging: set[concurrent.futures.Future[Any]] = set()
 
     def call(self, function: Callable[[Any], Any], argument: object) -> Any:
         """Call a function and return its result, awaited if necessary.
@@ -281,35 +284,48 @@ class TimeLimit:
         return self._await(answer) if inspect.isawaitable(answer) else answer
 
     def _call_in_thread(self, function: Callable[[Any], Any], argument: object, seconds: float) -> Any:
-        self._hanging = {thread for thread in self._hanging if thread.is_alive()}
+        self._hanging = {call for call in self._hanging if not call.done()}
         if len(self._hanging) >= MOST_HANGING:
             raise ModelSetupError(
                 f"{MOST_HANGING} calls of {self._of} exceeded the timeout of {seconds:g} s and still hang. "
                 "Set a time limit in its own client, or check that it answers at all."
             )
-        outcome, thread = threads.start_call(lambda: function(argument), "krag-eval-ask")
+        thread = DaemonThreads(1, "krag-eval-ask")
+        future = thread.submit(contextvars.copy_context().run, function, argument)
         try:
-            return outcome.result(seconds)
-        except concurrent.futures.TimeoutError:
-            if outcome.done():  # the function's own
-                raise
-            self._hanging.add(thread)
-            raise TimeoutError(f"no answer within {seconds:g} s") from None
+            return _result_within(seconds, future)
+        finally:
+            thread.close()
+            if not future.done():
+                self._hanging.add(future)
 
     def _await(self, awaitable: Awaitable[Any]) -> Any:
-        future = asyncio.run_coroutine_threadsafe(threads.with_time_limit(awaitable, self._seconds), _loop())
+        future = asyncio.run_coroutine_threadsafe(_awaited(awaitable), _loop())
         try:
-            return future.result()
+            return _result_within(self._seconds, future)
         except BaseException:
             future.cancel()
             raise
+
+
+async def _awaited(awaitable: Awaitable[T]) -> T:
+    return await awaitable
+
+
+def _result_within(seconds: float | None, future: concurrent.futures.Future[T]) -> T:
+    try:
+        return future.result(seconds)
+    except concurrent.futures.TimeoutError:
+        if seconds is None or future.done():  # the call's own
+            raise
+        raise TimeoutError(f"no answer within {seconds:g} s") from None
 
 
 @functools.cache
 def _loop() -> asyncio.AbstractEventLoop:
     """One loop for all awaiting: the clients of asynchronous models belong to the loop that they first ran on."""
     loop = asyncio.new_event_loop()
-    thread = threads.start_thread(loop.run_forever, "krag-eval-models")
+    thread = start_thread(loop.run_forever, "krag-eval-models")
 
     def wind_up() -> None:
         loop.call_soon_threadsafe(loop.stop)
@@ -317,11 +333,11 @@ def _loop() -> asyncio.AbstractEventLoop:
         if not loop.is_running():
             loop.close()
 
-    lifecycle.at_exit("stop", wind_up)
+    this_process.at_exit("stop", wind_up)
     return loop
 
 
-lifecycle.at_fork(in_child=_loop.cache_clear)  # the thread of the loop is gone there
+this_process.at_fork(in_child=_loop.cache_clear)  # the thread of the loop is gone there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

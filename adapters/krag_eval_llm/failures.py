@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from krag_eval import KragEvalError
-from krag_eval.toolkit import describe_error, retrying
+from krag_eval.toolkit import describe_error, status_and_wait
 
 Reason = Literal["bad_json", "refused", "rate_limited", "timed_out", "unreachable", "rejected"]
 
@@ -76,24 +76,24 @@ def classify(error: BaseException) -> Failure:
     (Failure(reason='timed_out', is_temporary=True, wait=None), None)
     """
     for one in _causes(error):
-        status, names = _status(one), [base.__name__.lower() for base in type(one).__mro__]
+        (status, wait), names = status_and_wait(one), [base.__name__.lower() for base in type(one).__mro__]
         if status == 429 or any("ratelimit" in n or "throttl" in n or n == "resourceexhausted" for n in names):
-            if "insufficient_quota" in (retrying.attribute(one, "code"), retrying.attribute(one, "type")):
+            if "insufficient_quota" in (getattr(one, "code", None), getattr(one, "type", None)):
                 return Failure(None, is_temporary=False)
-            return Failure("rate_limited", is_temporary=True, wait=retrying.wait_asked(one))
+            return Failure("rate_limited", is_temporary=True, wait=wait)
         if status in _OF_THE_SET_UP or any(word in n for n in names for word in _WORDS_OF_THE_SET_UP):
             return Failure(None, is_temporary=False)
         if status == 408 or any("timeout" in n or n == "deadlineexceeded" for n in names):
-            return Failure("timed_out", is_temporary=True, wait=retrying.wait_asked(one))
+            return Failure("timed_out", is_temporary=True, wait=wait)
         if status in _OF_THE_SERVER:
-            return Failure("unreachable", is_temporary=True, wait=retrying.wait_asked(one))
+            return Failure("unreachable", is_temporary=True, wait=wait)
         if status is not None and 400 <= status < 500:
             return Failure("rejected", is_temporary=False)
         if any("outputparser" in n for n in names):
             return Failure("bad_json", is_temporary=True)
     if isinstance(error, _MISTAKES):
         return Failure(None, is_temporary=False)
-    return Failure("unreachable", is_temporary=True, wait=retrying.wait_asked(error))
+    return Failure("unreachable", is_temporary=True, wait=status_and_wait(error)[1])
 
 
 def describe(error: BaseException, redact: Callable[[str], str]) -> str:
@@ -112,17 +112,3 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
             return
         yield one
         one = one.__cause__
-
-
-def _status(error: BaseException) -> int | None:
-    """Return the HTTP status of an exception."""
-    response = retrying.attribute(error, "response")
-    places = [(error, name) for name in ("status_code", "http_status", "status", "code")]
-    places += [(response, "status_code"), (response, "status")]
-    places.append((retrying.attribute(response, "ResponseMetadata"), "HTTPStatusCode"))  # AWS
-    for holder, name in places:
-        value = retrying.attribute(holder, name)
-        value = getattr(value, "value", value)  # an enumeration
-        if isinstance(value, int) and not isinstance(value, bool) and 100 <= value < 600:
-            return value
-    return None

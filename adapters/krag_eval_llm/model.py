@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, overload
 
 from krag_eval import KragEvalError, Redactor
-from krag_eval.toolkit import OfOneProcess, check_count, check_number, in_quotes, refuse, retrying
+from krag_eval.toolkit import OfOneProcess, Retrying, check_count, check_number, refuse, show
 from krag_eval_llm.calling import Caller, Counting, ModelCounters, Reply, TimeLimit
 from krag_eval_llm.failures import Failure, ModelSetupError, NoAnswerError, classify, describe
 from krag_eval_llm.json_answers import check_schema, json_objects, violations
@@ -46,7 +46,7 @@ class LanguageModel(OfOneProcess):
         self._caller = Caller(llm, TimeLimit(timeout), self._counting)
         self._retries, self._timeout, self._longest_wait = retries, timeout, longest_wait
         self._redact = Redactor(llm)
-        self._retrying = retrying.Retrying(
+        self._retrying = Retrying(
             retries,
             lambda error: isinstance(error, _TemporaryError),
             first=backoff,
@@ -111,7 +111,7 @@ class LanguageModel(OfOneProcess):
 
     def _read(self, reply: Reply, schema: Mapping[str, Any] | None) -> str | dict[str, Any]:
         text, problem = self._redact(reply.text), ""
-        refused = NoAnswerError(f"{self.name} refused: {in_quotes(text, 120)}", "refused", text)
+        refused = NoAnswerError(f"{self.name} refused: {show(text, 120)}", "refused", text)
         if reply.is_filtered:
             raise refused
         if schema is None:
@@ -126,7 +126,7 @@ class LanguageModel(OfOneProcess):
         problem = problem or ("it contains no JSON object" if text.strip() else "it is empty")
         if reply.is_cut_off:
             problem += " (it was cut off at the model's token limit)"
-        raise NoAnswerError(f"{problem}: {in_quotes(text, 120)}" if text.strip() else problem, "bad_json", text)
+        raise NoAnswerError(f"{problem}: {show(text, 120)}" if text.strip() else problem, "bad_json", text)
 
     def _reply(self, prompt: str, schema: Mapping[str, Any] | None) -> Reply:
         try:

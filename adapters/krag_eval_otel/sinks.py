@@ -22,7 +22,7 @@ from opentelemetry._logs import LogRecord, SeverityNumber, get_logger
 from opentelemetry.trace import TraceFlags
 from opentelemetry.util.types import AnyValue
 
-from krag_eval.toolkit import refuse, retrying
+from krag_eval.toolkit import Retrying, refuse
 from krag_eval_live import RetrievalSink, ScoredRetrieval, ScoredSession
 from krag_eval_live.sinks import fewest_searches
 
@@ -198,7 +198,7 @@ class PhoenixSink(_SpanSink):
         self._headers = {"Content-Type": "application/json"}
         self._headers |= {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         self._timeout = timeout
-        self._retrying = retrying.Retrying(attempts - 1, _is_temporary, first=0.2, longest=5.0)
+        self._retrying = Retrying(attempts - 1, _is_temporary, first=0.2, longest=5.0)
         self._waiting: dict[_Place, _Waiting] = {}
         self._lock = threading.Lock()
         self._sending = threading.Lock()

@@ -13,8 +13,7 @@ import pytest
 from krag_eval.toolkit import refuse
 
 if TYPE_CHECKING:
-    from krag_eval import EvalSet, EvaluationResult, Run
-    from krag_eval.toolkit import Requirement
+    from krag_eval import EvalSet, EvaluationResult, Policy, Run
 
 _FILES = {"retrieval_evalset": "the question set", "retrieval_run": "the run, which holds what was retrieved"}
 _PART = "retrieval_part"
@@ -72,8 +71,8 @@ def retrieval_result(
     marker = request.node.get_closest_marker("retrieval")
     if marker is None:
         pytest.fail("`retrieval_result` needs @pytest.mark.retrieval(k=5, min_recall=0.8) on the test.", pytrace=False)
-    settings, bounds = _or_fail(_read_marker, marker)
-    settings["metrics"] = list(dict.fromkeys(name.partition("@")[0] for name in (b.key for b in bounds)))
+    settings, policy = _or_fail(_read_marker, marker)
+    settings["metrics"] = list(dict.fromkeys(bound.key.partition("@")[0] for bound in policy.demands.require))
     cached = request.config.stash[_READ]
     key = (id(retrieval_evalset), id(retrieval_run), repr(settings))
     if key not in cached:  # the set and the run are kept too, so that their ids stay theirs
@@ -120,27 +119,26 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
     _check(funcargs[_RESULT], _read_marker(marker)[1], part)
 
 
-def _check(result: EvaluationResult, bounds: list[Requirement], part: tuple[str, list[int]] | None) -> None:
+def _check(result: EvaluationResult, policy: Policy, part: tuple[str, list[int]] | None) -> None:
     import numpy as np
 
-    from krag_eval.toolkit import format_value, missed_by, name_questions, number_of, one_line
+    from krag_eval.toolkit import format_value, number_of, one_line
 
     name, indices = part or ("all questions", list(range(result.n_queries)))
     where = one_line(name)
     messages, missed = [], dict[int, None]()
-    for bound in bounds:
+    for bound in policy.demands.require:
         values = _or_fail(_values_of, result, bound.key)[indices]
         values = values[~np.isnan(values)]
         if not len(values):
             pytest.skip(f"{bound.key} is undefined for {where}: no question has a value, for example without gold.")
         mean = float(values.mean())
         if not bound.holds(mean):
-            wanted = {*indices}
-            these = [index for index in missed_by(result, bound) if index in wanted]
+            these, named = bound.missed_by(result, {*indices})
             missed.update(dict.fromkeys(these))
             messages.append(
-                f"{where}: {bound.key} = {format_value(mean)}, but {bound.text} is required. "
-                f"{number_of(len(these), 'question')} of {len(values)} miss it: {name_questions(result, these)}"
+                f"{where}: {bound.key} = {format_value(mean)}, but {bound.key} {bound.sign} {bound.bound:g} is "
+                f"required. {number_of(len(these), 'question')} of {len(values)} miss it: {named}"
             )
     if messages:
         shown = [str(result.explain(index)) for index in list(missed)[:_MOST_EXPLAINED]]
@@ -160,10 +158,10 @@ def _values_of(result: EvaluationResult, key: str) -> Any:
     return values
 
 
-def _read_marker(marker: pytest.Mark, *, keep_by: bool = False) -> tuple[dict[str, Any], list[Requirement]]:
-    """Return the settings of `evaluate_run` and the bounds that a marker gives."""
-    from krag_eval import InvalidInputError
-    from krag_eval.toolkit import SCORING_KEYS, Requirement, as_key, as_number, at_level, did_you_mean, read_metrics
+def _read_marker(marker: pytest.Mark, *, keep_by: bool = False) -> tuple[dict[str, Any], Policy]:
+    """Return the settings of `evaluate_run` and the policy that a marker gives."""
+    from krag_eval import InvalidInputError, Policy
+    from krag_eval.toolkit import as_number, did_you_mean
 
     if marker.args:
         raise InvalidInputError("@pytest.mark.retrieval takes keywords only, such as k=5, min_recall=0.8.")
@@ -172,7 +170,7 @@ def _read_marker(marker: pytest.Mark, *, keep_by: bool = False) -> tuple[dict[st
     for name, value in marker.kwargs.items():
         sign = _SIGNS.get(name[:4])
         if sign is None:
-            if name not in (known := ["k", "by", *SCORING_KEYS]):
+            if name not in (known := ["k", "by", *Policy.SCORING_KEYS]):
                 near = did_you_mean(name, [*known, "min_recall", "max_redundancy"])
                 raise InvalidInputError(
                     f"@pytest.mark.retrieval has no setting {name!r}.{near} A bound is min_METRIC or max_METRIC; "
@@ -183,10 +181,8 @@ def _read_marker(marker: pytest.Mark, *, keep_by: bool = False) -> tuple[dict[st
         number = as_number(value)
         if number is None:
             refuse(name, "a number", value)
-        read_metrics(name[4:], marker.kwargs.get("k", 1), ("doc_hit",))
         key = name[4:] if "@" in name else f"{name[4:]}@{marker.kwargs.get('k')}"
-        meant = at_level(as_key(key), marker.kwargs.get("relevance_level"))
-        bounds.append(Requirement(f"{key} {sign} {number:g}", meant, "observed", sign, number))
+        bounds.append(f"observed({key}) {sign} {number!r}")
     if type(settings.get("k")) not in (int, str):
         raise InvalidInputError(
             f"`k` of @pytest.mark.retrieval must be one cut-off such as 5, got {settings.get('k')!r}."
@@ -195,7 +191,8 @@ def _read_marker(marker: pytest.Mark, *, keep_by: bool = False) -> tuple[dict[st
         raise InvalidInputError("@pytest.mark.retrieval has no bound. Give one, such as min_recall=0.8.")
     if not keep_by:
         settings.pop("by", None)
-    return settings, bounds
+    level = {"relevance_level": settings["relevance_level"]} if "relevance_level" in settings else {}
+    return settings, Policy.from_dict({"gate": {"require": bounds}, "scoring": level})
 
 
 def _evalset_of(config: pytest.Config) -> EvalSet:

@@ -24,20 +24,20 @@ from krag_eval import (
     read_evalset,
     read_run,
 )
+from krag_eval.analysis import Comparison
+from krag_eval.datasets import Latency
 from krag_eval.toolkit import (
     CONTAINERS,
     DOC_KEY,
     Argument,
-    Comparison,
     IdKey,
-    Latency,
     ScoringSettings,
-    beside,
     check_names,
     clip,
     decisive_keys,
     did_you_mean,
     is_lower_better,
+    load,
     number_of,
     one_line,
     said,
@@ -268,7 +268,7 @@ class _Folder:
 
 
 def _kind_of(path: Path) -> str:
-    kind: str = beside("inspect")(path).kind
+    kind: str = load("krag_eval.formats", "inspect")(path).kind
     return kind
 
 

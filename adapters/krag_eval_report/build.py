@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack, cast
 
 from krag_eval import (
@@ -13,30 +13,26 @@ from krag_eval import (
     KragEvalWarning,
     MissingDependencyError,
     Run,
+    RunProgress,
     compare,
     diagnose,
 )
+from krag_eval.analysis import Comparison, Funnel, GateReport
 from krag_eval.toolkit import (
     DEFAULT_CUT_OFFS,
     DOC_KEY,
     Clusters,
-    Comparison,
-    Funnel,
-    GateReport,
     IdKey,
     MetricFunction,
-    ProgressHook,
+    ScoredSystems,
     ScoringSettings,
-    add_intervals,
     check_names,
     decisive_keys,
     funnels_of,
     gold_first,
-    hook_for,
     number_of,
     reporter,
     said,
-    score_systems,
     warn,
 )
 from krag_eval_report.records import Note, Report, ReportedSystem
@@ -66,7 +62,7 @@ def build_report(
     comparison: Comparison | None = None,
     funnels: Sequence[Funnel] | None = None,
     gate: GateReport | None = None,
-    progress: bool | ProgressHook | None = None,
+    progress: bool | Callable[[RunProgress], object] | None = None,
     **settings: Unpack[ScoringSettings],
 ) -> Report:
     """Build a report: scores with intervals, causes of misses, slices, and a comparison.
@@ -101,18 +97,17 @@ def build_report(
             questions.
     """
     check_names(settings, ScoringSettings.__annotations__)
-    hook = hook_for(progress)
     scoring = {"k": k, "metrics": metrics, "level": level, "doc_key": doc_key, "proxy": proxy, "n_jobs": n_jobs}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", KragEvalWarning)
-        scored = score_systems(
-            evalset, systems, baseline=baseline, by=by, missing=missing, scoring=scoring | settings, hook=hook
+        scored = ScoredSystems.of(
+            evalset, systems, baseline=baseline, by=by, missing=missing, scoring=scoring | settings, progress=progress
         )
         questions, results = scored.questions, scored.results
-        told = reporter(hook, "intervals, comparison, causes", 1)
+        told = reporter(progress, "intervals, comparison, causes", 1)
         told(0)
         try:
-            results = add_intervals(results, seed, cluster, questions, doc_key)
+            results = scored.results_with_intervals(seed, cluster, doc_key)
             if comparison is not None:
                 _check_is_of(comparison, results)
             elif len(results) > 1:

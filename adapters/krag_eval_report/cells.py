@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from krag_eval.toolkit import Column, ComparisonRow, is_lower_better, said
+from krag_eval.analysis import ComparisonRow
+from krag_eval.toolkit import Column, format_mean, is_lower_better, said
 
 
 def door(view: str = "queries", *, part: tuple[str | None, str | None] | None = None, **params: str | None) -> str:
@@ -63,7 +64,13 @@ METRIC = column("metric", "metric", is_number=False)
 """The first column of a table with one row per metric."""
 
 
-SYSTEM = column("system", "system", is_number=False)
-"""The first column of a table with one row per system."""
-METRIC = column("metric", "metric", is_number=False)
-"""The first column of a table with one row per metric."""
+def format_signed(value: float | None) -> str:
+    """Return a difference of two means for a sentence or the page: with a true minus, and no sign of its own for 0.
+
+    >>> format_signed(-0.25), format_signed(0.00001)
+    ('−0.250', '±0.000')
+    """
+    text = format_mean(value, "+")
+    if text.strip("+-0.") == "" and value is not None:
+        return "\u00b1" + text[1:]
+    return text if value is None else text.replace("-", "\u2212")

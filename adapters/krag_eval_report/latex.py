@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from krag_eval import EvaluationResult
-from krag_eval.toolkit import Column, Comparison, Outcome, Table, one_line, text_cell
+from krag_eval.analysis import Comparison, Outcome
+from krag_eval.toolkit import Cell, Column, Table, one_line
 from krag_eval_report.cells import METRIC
 from krag_eval_report.latex_tables import latex_table
 from krag_eval_report.run_table import leaderboard
@@ -17,7 +18,7 @@ def latex_of(thing: EvaluationResult | Comparison) -> str:
 def _result(result: EvaluationResult) -> str:
     """Return a LaTeX `tabular` with one row per metric, one column per cut-off."""
     columns = [METRIC, *(Column(k, k or "all") for k in result.tally.counts)]
-    rows = [tuple(map(text_cell, (name, *cells))) for name, cells in result.cells().items()]
+    rows = [tuple(map(Cell.of_text, (name, *cells))) for name, cells in result.cells().items()]
     return latex_table(Table("values", None, tuple(columns), tuple(rows)))
 
 

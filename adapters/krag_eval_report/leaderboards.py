@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from krag_eval import __version__
+from krag_eval.analysis import ComparisonRow
 from krag_eval.toolkit import (
-    BYTE_ORDER_MARK,
     Cell,
     Column,
-    ComparisonRow,
+    Said,
     Section,
     Table,
     clip,
-    count_cell,
-    csv_line,
+    csv_lines,
     display_width,
     format_value,
-    interval_cell,
     is_lower_better,
     json_text,
     number_of,
     one_line,
     said,
-    seconds_cell,
-    sentences,
-    text_cell,
-    value_cell,
     write_atomically,
 )
 from krag_eval_report.boards import Board, Boards, RankedRun, no_run
@@ -56,7 +51,7 @@ def sections_of_boards(boards: Boards) -> list[Section]:
     ]
     if boards.skipped:
         columns = (column("file", "file", is_number=False), column("reason", "why", is_number=False))
-        rows = tuple((text_cell(file), text_cell(reason)) for file, reason in boards.skipped)
+        rows = tuple((Cell.of_text(file), Cell.of_text(reason)) for file, reason in boards.skipped)
         sections.append(
             Section(
                 "skipped",
@@ -96,7 +91,7 @@ def _meanings(board: Board) -> Iterator[str]:
 def _notes(board: Board) -> Iterator[Table]:
     """Yield what there is to know about the runs as a table, if there is anything."""
     columns = (column("run", "run", is_number=False), column("note", "what to know", is_number=False))
-    rows = tuple((text_cell(name or board.file), text_cell(note)) for name, note in board.notes)
+    rows = tuple((Cell.of_text(name or board.file), Cell.of_text(note)) for name, note in board.notes)
     if rows:
         yield Table(f"notes:{board.file}", said("board-notes", "Notes"), columns, rows)
 
@@ -117,34 +112,34 @@ def board_table(board: Board) -> Table:
     if board.frontier:
         columns.append(column("frontier", "frontier", is_number=False))
     rows = tuple(tuple(_cells(board, run, has_times)) for run in board.runs)
-    return Table(f"leaderboard:{board.file}", None, tuple(columns), rows, sentences(_meanings(board)))
+    return Table(f"leaderboard:{board.file}", None, tuple(columns), rows, Said.of_sentences(_meanings(board)))
 
 
 def _cells(board: Board, run: RankedRun, has_times: bool) -> Iterator[Cell]:
     main, *others = board.keys
     name = said("board-not-ranked", f"{{run}} ({NOT_RANKED})", run=run.name) if run.n_leaking else run.name
     yield Cell(run.name, name, "bad" if run.n_leaking else None)
-    yield value_cell(run.value(main))
+    yield Cell.of_value(run.value(main))
     if board.intervals:
-        yield interval_cell(board.intervals[run.name].get(main))
+        yield Cell.of_interval(board.intervals[run.name].get(main))
     if board.comparison is not None:
         row = row_of(board, run)
         if row is None:
-            yield text_cell(said("mark-baseline", "baseline"), "quiet")
-            yield text_cell("", "quiet")
+            yield Cell.of_text(said("mark-baseline", "baseline"), "quiet")
+            yield Cell.of_text("", "quiet")
         else:
             yield Cell(
                 row.difference, format_value(row.difference) if row.difference is None else f"{row.difference:+.4f}"
             )
-            yield text_cell(row.verdict if row.n else "", TONES[row.outcome])
-    yield from (value_cell(run.value(key)) for key in others)
+            yield Cell.of_text(row.verdict if row.n else "", TONES[row.outcome])
+    yield from (Cell.of_value(run.value(key)) for key in others)
     if has_times:
         latency = run.latency
-        yield seconds_cell(None if latency is None else latency.p50)
-        yield seconds_cell(None if latency is None else latency.p95)
-    yield count_cell(board.n_questions - run.n_missing)
+        yield Cell.of_seconds(None if latency is None else latency.p50)
+        yield Cell.of_seconds(None if latency is None else latency.p95)
+    yield Cell.of_count(board.n_questions - run.n_missing)
     if board.frontier:
-        yield text_cell(said("board-yes", "yes") if run.name in board.frontier else "")
+        yield Cell.of_text(said("board-yes", "yes") if run.name in board.frontier else "")
 
 
 def row_of(board: Board, run: RankedRun) -> ComparisonRow | None:
@@ -205,17 +200,20 @@ def _run(board: Board, run: RankedRun) -> dict[str, Any]:
 
 
 def leaderboard_csv(boards: Boards) -> Iterator[str]:
-    """Yield all runs of all sets as CSV with full precision; no cell is a formula of a spreadsheet."""
+    """Return all runs of all sets as lines of CSV with full precision; no cell is a formula of a spreadsheet."""
     keys = list(dict.fromkeys(key for board in boards.boards for key in board.keys))
     columns = ["set", "run", *keys, "difference", "verdict", "p50_s", "p95_s", "questions"]
-    yield BYTE_ORDER_MARK + csv_line(columns)
+    return csv_lines(itertools.chain([columns], _csv_rows(boards, keys)))
+
+
+def _csv_rows(boards: Boards, keys: Sequence[str]) -> Iterator[list[Any]]:
     for board in boards.boards:
         for run in board.runs:
             row, latency = row_of(board, run), run.latency
             values = [run.value(key) for key in keys]
             times = (None, None) if latency is None else (latency.p50, latency.p95)
             found = (None, None) if row is None else (row.difference, row.verdict)
-            yield csv_line([board.name, run.name, *values, *found, *times, board.n_questions - run.n_missing])
+            yield [board.name, run.name, *values, *found, *times, board.n_questions - run.n_missing]
 
 
 def leaderboard_html(boards: Boards, language: str | None = None) -> Iterator[str]:
@@ -290,7 +288,7 @@ def scatter(board: Board) -> dict[str, Any] | None:
             "x": round(LEFT + (WIDTH - LEFT - 12) * seconds / longest, 1),
             "y": round(HEIGHT - BOTTOM - (HEIGHT - BOTTOM - 14) * (value - low) / (high - low), 1),
             "is_on": run.name in board.frontier,
-            "said": f"{one_line(run.name)}: {main} {format_value(value)}, p50 {seconds_cell(seconds).text}",
+            "said": f"{one_line(run.name)}: {main} {format_value(value)}, p50 {Cell.of_seconds(seconds).text}",
         }
         for run, seconds, value in timed
     ]
@@ -302,7 +300,7 @@ def scatter(board: Board) -> dict[str, Any] | None:
         "line": line,
         "low": f"{low:.2f}",
         "high": f"{high:.2f}",
-        "longest": seconds_cell(longest).text,
+        "longest": Cell.of_seconds(longest).text,
         "said": "; ".join(str(point["said"]) for point in points),
         "key": main,
     }

@@ -7,23 +7,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import EvalSet, EvaluationResult, Run
-from krag_eval.toolkit import (
-    EMPTY,
-    Cell,
-    Column,
-    Comparison,
-    Diagnosis,
-    Section,
-    Table,
-    alternatives_in,
-    clip,
-    count_cell,
-    format_interval,
-    in_quotes,
-    number_of,
-    seconds_cell,
-    text_cell,
-)
+from krag_eval.analysis import Comparison
+from krag_eval.evaluation import Diagnosis
+from krag_eval.toolkit import Cell, Column, Section, Table, alternatives_in, clip, number_of, show
 from krag_eval_report.notebook_tables import (
     LEFT,
     QUIET,
@@ -57,7 +43,7 @@ def notebook_html(thing: Any) -> str:
 
 
 def _text(text: str | None) -> Cell:
-    return text_cell(clip(text or "", _LONGEST))
+    return Cell.of_text(clip(text or "", _LONGEST))
 
 
 def _columns(*names: str) -> tuple[Column, ...]:
@@ -81,7 +67,7 @@ def _evalset(questions: EvalSet) -> str:
 def _of_question(question: Question) -> tuple[Cell, ...]:
     gold = question.gold_chunks() or question.gold_documents()
     first = _named(alternatives_in(gold[:1])[:1])
-    return _text(question.id), _text(question.question), count_cell(len(gold)), _text(first)
+    return _text(question.id), _text(question.question), Cell.of_count(len(gold)), _text(first)
 
 
 def _run(run: Run) -> str:
@@ -89,9 +75,9 @@ def _run(run: Run) -> str:
     rows = tuple(
         (
             _text(row.query_id),
-            count_cell(len(row.found)),
+            Cell.of_count(len(row.found)),
             _text(_named(row.found[:3]) if row.error is None else f"error: {row.error}"),
-            EMPTY if row.seconds is None else seconds_cell(row.seconds),
+            Cell.empty() if row.seconds is None else Cell.of_seconds(row.seconds),
         )
         for row in islice(run.rows.values(), _FIRST)
     )
@@ -102,13 +88,13 @@ def _run(run: Run) -> str:
 
 def _named(documents: Sequence[Document]) -> str:
     """Return documents by their ids, or by the beginning of their texts."""
-    return ", ".join(clip(one.id, 40) if one.id else in_quotes(one.text, 40) for one in documents)
+    return ", ".join(clip(one.id, 40) if one.id else show(one.text, 40) for one in documents)
 
 
 def _inspection(inspection: Any) -> str:
     """Return the fields of an `Inspection`, what each is taken for, and how the file is read."""
     rows = tuple(
-        (_text(one.role), _text(one.name), _text(in_quotes(str(one.example), 80)), _text(one.why))
+        (_text(one.role), _text(one.name), _text(show(str(one.example), 80)), _text(one.why))
         for one in inspection.fields
     )
     table = Table("fields", None, _columns("role", "field", "example", "why"), rows, inspection.note or None)
@@ -153,7 +139,7 @@ def _values(result: EvaluationResult, most: Shown) -> Iterator[str]:
         yield f'<tr><th scope="row" style="{LEFT}">{safe(clip(name, most.letters))}</th>'
         for key, text, _ in zip(keys, cells, cut_offs, strict=False):
             ends = (result.intervals or {}).get(key)
-            interval = f'<br><small style="{QUIET}">{format_interval(ends)}</small>' if ends is not None else ""
+            interval = f'<br><small style="{QUIET}">{Cell.of_interval(ends).text}</small>' if ends is not None else ""
             yield f'<td style="{RIGHT}">{text}{interval}</td>'
         yield f'<td style="{RIGHT}">{next((undefined[key] for key in keys if key in undefined), "")}</td></tr>'
     yield "</tbody></table>"
@@ -173,7 +159,11 @@ _MOST_SHOWN = 10
 def _diagnosis(diagnosis: Diagnosis) -> str:
     """Return a diagnosis as HTML: the gold documents by cause, the ceilings of recall, and the first misses."""
     misses = [
-        (text_cell(one.query_id or one.query or str(one.query_index)), text_cell(one.name), text_cell(one.reason))
+        (
+            Cell.of_text(one.query_id or one.query or str(one.query_index)),
+            Cell.of_text(one.name),
+            Cell.of_text(one.reason),
+        )
         for one in diagnosis.misses[:_MOST_SHOWN]
     ]
     first = f"the first {_MOST_SHOWN} of " if len(diagnosis.misses) > _MOST_SHOWN else ""

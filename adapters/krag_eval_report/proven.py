@@ -1,7 +1,7 @@
 """Rows that `compare` does not make: the best of many systems against each other one, and a slice against all queries.
 
 Their p-values and intervals hold whatever the values look like (see `BoundedMean`), corrected for all rows of a call by
-Bonferroni's inequality. Their verdicts are those of any row: `decided` names what is better or worse.
+Bonferroni's inequality. Their verdicts are those of any row: `is_decided` says what is better or worse.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval.toolkit import BoundedMean, ComparisonRow, FloatArray, Slice, is_lower_better
+from krag_eval.analysis import ComparisonRow, Slice
+from krag_eval.toolkit import BoundedMean, FloatArray, is_lower_better
 
 # A slice with fewer values says little about itself.
 _LEAST_VALUES = 5

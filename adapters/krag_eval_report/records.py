@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from krag_eval.toolkit import CAUSES, Cell, Section, ShortRepr, detail_of, with_documents
+from krag_eval.toolkit import CAUSES, Cell, Section, ShortRepr, detail_of
 
 if TYPE_CHECKING:
     from krag_eval import EvalSet, EvaluationResult, Run
-    from krag_eval.toolkit import Comparison, Detail, Diagnosis, Funnel, GateReport, Slice
+    from krag_eval.analysis import Comparison, Funnel, GateReport, Slice
+    from krag_eval.evaluation import Detail, Diagnosis
 
 
 class Note(str):
@@ -164,7 +165,7 @@ def causes_by_query(system: ReportedSystem) -> list[list[str]]:
 
 def gold_by_query(system: ReportedSystem) -> Iterator[list[dict[str, Any]]]:
     """Yield for each query its gold documents in the given order, with cause and rank; duplicates share them."""
-    judged, batch = system.detail.judged, with_documents(system.detail.batch)
+    judged, batch = system.detail.judged, system.detail.documents
     ranks, causes = judged.gold_rank.tolist(), system.diagnosis.causes
     numbers, starts = judged.gold_number.tolist(), batch.actual.offsets.tolist()
     ids = batch.actual.ids
@@ -181,6 +182,6 @@ def gold_by_query(system: ReportedSystem) -> Iterator[list[dict[str, Any]]]:
 
 def retrieved_ids(system: ReportedSystem) -> Iterator[list[str | None]]:
     """Yield for each query the ids of the retrieved documents, best first; None for a document without one."""
-    side = with_documents(system.detail.batch).predicted
+    side = system.detail.documents.predicted
     for start, stop in itertools.pairwise(side.offsets.tolist()):
         yield side.ids[start:stop]

@@ -8,29 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval import EvaluationResult, InvalidInputError, UnknownMetricError, intervals_of
 from krag_eval.toolkit import (
-    EMPTY,
     Cell,
     Column,
     ComparedByFields,
-    Pictured,
-    Printed,
-    ShownInNotebooks,
+    Presented,
     Table,
-    Tabular,
     aligned,
     as_key,
-    csv_line,
+    csv_lines,
     data_frame,
-    describe_leaks,
     describe_type,
     format_value,
-    interval_cell,
     is_lower_better,
     number_of,
     one_line,
     refuse,
-    text_cell,
-    value_cell,
     warn,
 )
 from krag_eval_report.latex_tables import latex_table
@@ -47,7 +39,7 @@ Interval = tuple[float, float] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Leaderboard(Printed, Pictured, ShownInNotebooks, Tabular, ComparedByFields):
+class Leaderboard(Presented, ComparedByFields):
     """One row per run, one column per value; the best value of each column is marked. Print it, or export it.
 
     Nothing is marked if the runs were scored by different settings, and where all runs have the same value.
@@ -87,7 +79,7 @@ class Leaderboard(Printed, Pictured, ShownInNotebooks, Tabular, ComparedByFields
             said.append(f"{MARK} the best value of its column; others may be as good")
         for name, result in self.results.items():
             if result.detail is not None and result.detail.leaks is not None and (leaks := result.leaks()):
-                said.append(f"{name}: {describe_leaks(leaks.n_leaking, leaks.n_defined, leaks.k)}")
+                said.append(f"{name}: {leaks.title}")
         return "; ".join(said) or None
 
     def table(self, mark: str = "", *, is_short: bool = False) -> Table:
@@ -112,12 +104,12 @@ class Leaderboard(Printed, Pictured, ShownInNotebooks, Tabular, ComparedByFields
         return self.table(MARK, is_short=True)
 
     def _cells(self, name: str, mark: str) -> Iterator[Cell]:
-        yield text_cell(name)
+        yield Cell.of_text(name)
         for key in self.keys:
-            cell = value_cell(self.results[name][key]) if key in self.results[name] else EMPTY
+            cell = Cell.of_value(self.results[name][key]) if key in self.results[name] else Cell.empty()
             yield Cell(cell.value, mark + cell.text, "best") if name in self.best[key] else cell
             if self.intervals:
-                yield interval_cell(self.intervals[name].get(key))
+                yield Cell.of_interval(self.intervals[name].get(key))
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return one dict per run: its name, its values, and with intervals also such as `recall@10 low`."""
@@ -142,7 +134,7 @@ class Leaderboard(Printed, Pictured, ShownInNotebooks, Tabular, ComparedByFields
     def to_csv(self) -> str:
         """Return CSV with full precision; undefined values are empty, and no cell is a formula of a spreadsheet."""
         rows = self.to_dicts()
-        return "".join(map(csv_line, [list(rows[0]), *(list(row.values()) for row in rows)]))
+        return "".join(csv_lines([list(rows[0]), *(list(row.values()) for row in rows)], mark=False))
 
     def to_markdown(self) -> str:
         """Return a table of GitHub's Markdown, the best values in bold."""

@@ -5,18 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Sequence
 
-from krag_eval.toolkit import (
-    Comparison,
-    ComparisonRow,
-    GateReport,
-    Outcome,
-    decided,
-    format_mean,
-    number_of,
-    of_clusters,
-    one_line,
-    shorten,
-)
+from krag_eval.analysis import Comparison, ComparisonRow, GateReport, Outcome
+from krag_eval.toolkit import format_mean, number_of, one_line, shorten
 from krag_eval_report.sections.comparison import cells_of
 
 _WIDTH = 80
@@ -66,7 +56,7 @@ def headline(comparison: Comparison) -> str:
     rows = comparison.pairs or comparison.rows
     parts = []
     for outcome in (Outcome.WORSE, Outcome.BETTER):
-        named = decided(rows, outcome)
+        named = [row for row in rows if row.is_decided(outcome)]
         by_pair: dict[tuple[str, str], list[str]] = {}
         for row in named[:_MOST_QUESTIONS]:
             by_pair.setdefault((row.system, row.baseline), []).append(row.key)
@@ -89,7 +79,7 @@ def _comparison(comparison: Comparison) -> Iterator[str]:
     """Yield the lines of a summary of a comparison."""
     rows = comparison.pairs or comparison.rows
     yield f"### Retrieval: {headline(comparison)}"
-    intervals = f"{100 * comparison.confidence:.6g} % intervals.{of_clusters(comparison)}"
+    intervals = f"{100 * comparison.confidence:.6g} % intervals.{comparison.unseen_clusters}"
     yield from ("", f"{number_of(comparison.n_queries, 'question')}, {intervals}", "")
     pairs = {(row.baseline, row.system) for row in rows}
     names = {pair: "" if len(pairs) == 1 else f"{_code(pair[1])} against {_code(pair[0])}: " for pair in pairs}

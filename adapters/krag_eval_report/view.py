@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 from krag_eval import InvalidInputError, KragEvalError, __version__, read_evalset, read_run
-from krag_eval.toolkit import LABELS, Source, detect, load, needing, parse_json, read_checked
+from krag_eval.toolkit import Format, Source, load, needing, parse_json, read_checked
 from krag_eval_report.build import build_report
 from krag_eval_report.html.page import (
     digest,
@@ -117,10 +117,10 @@ def _said(pattern: re.Pattern[str], head: str) -> str:
 
 @functools.lru_cache(maxsize=10_000)
 def _kinds(path: Path, _changed: int) -> tuple[str, ...]:
-    if path.suffix == ".jsonl" and load(LABELS, "is_queue")(path):
+    if path.suffix == ".jsonl" and load("krag_eval.labels", "is_queue")(path):
         return ("queue",)
     try:
-        return detect(Source(path))[1]
+        return Format.detect(Source(path))[1]
     except KragEvalError:
         return ()
 
@@ -198,8 +198,12 @@ def view_app(
         from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse
         from starlette.routing import Mount, Route
 
-    served, building, files_of_labels = Folder(folder), threading.Lock(), labels_of or load(LABELS, "files")()
-    queues = load(LABELS, "page")()
+    served, building, files_of_labels = (
+        Folder(folder),
+        threading.Lock(),
+        labels_of or load("krag_eval.labels", "files")(),
+    )
+    queues = load("krag_eval.labels", "page")()
 
     def spoken(request: Request) -> str:
         return language or language_asked_for(request.headers.get("accept-language", "")).code

@@ -7,6 +7,7 @@ undefined values. Markdown has the tables of GitHub.
 from __future__ import annotations
 
 import errno
+import itertools
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,13 +17,12 @@ from typing import Any
 
 from krag_eval import InvalidInputError, __version__
 from krag_eval.toolkit import (
-    BYTE_ORDER_MARK,
     Argument,
     Section,
     Table,
     check_kind,
     check_path,
-    csv_line,
+    csv_lines,
     did_you_mean,
     is_standard,
     json_text,
@@ -44,8 +44,8 @@ from krag_eval_report.records import (
 from krag_eval_report.sections import sections_of
 
 
-def csv_lines(report: Report) -> Iterator[str]:
-    """Yield the header and one line per system and query, with full precision.
+def report_csv(report: Report) -> Iterator[str]:
+    """Return the header and one line per system and query, with full precision.
 
     Strings that a spreadsheet would take for a formula get a leading `'`, and strings too long for a cell are cut.
     Undefined values are empty.
@@ -56,9 +56,9 @@ def csv_lines(report: Report) -> Iterator[str]:
     slices = slices_by_query(report)
     keys = list(dict.fromkeys(key for system in report.systems for key in system.detail.values))
     before, after = ["system", "index", "id", "question"], ["n_gold", "n_retrieved", "causes", "error", *keys]
-    yield BYTE_ORDER_MARK + csv_line([*before, *_headings(slices, {*before, *after}), *after])
-    for system in report.systems:
-        yield from _rows(system, slices, keys)
+    columns = [*before, *_headings(slices, {*before, *after}), *after]
+    rows = (row for system in report.systems for row in _rows(system, slices, keys))
+    return csv_lines(itertools.chain([columns], rows))
 
 
 def _headings(fields: Iterable[str], taken: set[str]) -> Iterator[str]:
@@ -71,23 +71,21 @@ def _headings(fields: Iterable[str], taken: set[str]) -> Iterator[str]:
         yield name
 
 
-def _rows(system: ReportedSystem, slices: dict[str, list[list[str]]], keys: Sequence[str]) -> Iterator[str]:
+def _rows(system: ReportedSystem, slices: dict[str, list[list[str]]], keys: Sequence[str]) -> Iterator[list[Any]]:
     causes = causes_by_query(system)
     for query in system.result.per_query:
-        yield csv_line(
-            [
-                system.name,
-                query.index,
-                query.id,
-                query.query,
-                *("; ".join(of_field[query.index]) for of_field in slices.values()),
-                query.n_gold,
-                query.n_retrieved,
-                "; ".join(causes[query.index]),
-                query.error,
-                *(query.values.get(key) for key in keys),
-            ]
-        )
+        yield [
+            system.name,
+            query.index,
+            query.id,
+            query.query,
+            *("; ".join(of_field[query.index]) for of_field in slices.values()),
+            query.n_gold,
+            query.n_retrieved,
+            "; ".join(causes[query.index]),
+            query.error,
+            *(query.values.get(key) for key in keys),
+        ]
 
 
 def json_lines(report: Report) -> Iterator[str]:
@@ -240,7 +238,7 @@ FORMATS: dict[str, Callable[..., Iterable[str]]] = {
     "html": html_parts,
     "md": markdown,
     "json": json_lines,
-    "csv": csv_lines,
+    "csv": report_csv,
 }
 _IN_LANGUAGES = ("html", "md")
 _ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md", ".json": "json", ".csv": "csv"}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, compress
-from sys import getsizeof
-from typing import Any
+from itertools import chain
+from typing import Any, Literal
 from unicodedata import normalize
 
 import numpy as np
@@ -18,36 +17,25 @@ from krag_eval.toolkit import (
     MISSING,
     OWN_ID,
     Argument,
-    Batch,
     BoolArray,
-    Codes,
+    ColumnBatch,
+    ColumnSide,
     FloatArray,
-    Found,
     IdKey,
     IntArray,
-    KeptTokens,
     Settings,
-    Side,
-    SideName,
-    Sketches,
     cached_property,
-    grades_of_needs,
-    join,
-    joined_id,
-    key_name,
+    id_at,
     limit,
-    runs,
     shown,
     to_allow,
 )
 
 _VALUES_AT_ONCE = 1024
-# Texts of earlier batches take about so much memory; entries of dictionaries and sketches are counted in.
-_MOST_KNOWN = 1 << 26
-_BYTES_A_TEXT, _BYTES_A_TOKEN = 256, 8
+_SideName = Literal["actual", "predicted"]
 
 
-class ArrowSide(Side):
+class ArrowSide(ColumnSide):
     """One side of a record batch.
 
     Attributes:
@@ -59,7 +47,7 @@ class ArrowSide(Side):
 
     def __init__(
         self,
-        name: SideName,
+        name: _SideName,
         query_ids: Any,
         offsets: IntArray,
         structs: Any,
@@ -68,16 +56,11 @@ class ArrowSide(Side):
         grade_columns: Sequence[Any],
         needs: tuple[IntArray | None, FloatArray | None] = (None, None),
     ) -> None:
-        self.name = name
-        self.first_query = 0
-        self.errors = {}
-        self.offsets = offsets
-        self.query_ids = query_ids
+        super().__init__(name, query_ids, offsets, needs)
         self.structs = structs
         self.id_column = id_column
         self.text_column = text_column
         self._grade_columns = grade_columns
-        self.needs, self._own_grades = needs
 
     def keep(self, positions: IntArray) -> ArrowSide:
         """Return the side with the documents at these positions, which are sorted, alone; it must have no needs."""
@@ -113,9 +96,8 @@ class ArrowSide(Side):
         """Whether each document has an id."""
         return np.asarray(pc.fill_null(pc.not_equal(self.id_column, ""), False), dtype=bool)
 
-    @cached_property
-    def grades(self) -> FloatArray:
-        """The grade of each gold document, 1 by default."""
+    def given_grades(self) -> tuple[FloatArray, BoolArray]:
+        """Return the grade of each gold document, 1 where it has none, and which of them have one."""
         n_documents = int(self.offsets[-1])
         grades = np.full(n_documents, np.nan)
         is_given = np.zeros(n_documents, dtype=bool)
@@ -124,20 +106,12 @@ class ArrowSide(Side):
             grades[here] = np.asarray(column.fill_null(1.0))[here]
             is_given |= here
         grades[~is_given] = 1.0
-        if self._own_grades is not None:  # of the need of each document, NaN where it has none itself
-            grades = grades_of_needs(self.need_of_each, grades, is_given, self._own_grades, self.place)
-        wrong = np.flatnonzero(~np.isfinite(grades))
-        if len(wrong):
-            position = int(wrong[0])
-            raise InvalidInputError(
-                f"{self.place(position)}: the grade {grades[position]} cannot be used. "
-                "A grade must be a finite number; 0 means judged not relevant."
-            )
-        return grades
+        return grades, is_given
 
-    def _place_of(self, query: int, rank: int) -> str:
-        id_ = self.query_ids[query].as_py()
-        return f"`{self.name}` of query {id_!r:.60}, document {rank + 1}"
+    def name_of(self, query: int) -> str:
+        """Return the id of a query, for messages."""
+        name: str = self.query_ids[query].as_py()
+        return name
 
 
 class ArrowStrings(Sequence["str | None"]):
@@ -160,129 +134,51 @@ class ArrowStrings(Sequence["str | None"]):
         return chain.from_iterable(self._column.slice(start, _VALUES_AT_ONCE).to_pylist() for start in starts)
 
 
-class KnownTexts:
-    """What texts of earlier batches were turned into: they are normalized and cut into tokens once.
-
-    Attributes:
-        forms: The normalized form of each text.
-        rows: The place of each text in the sketches.
-        sketches: By unit; the last place is of a missing text.
-        tokens: The tokens of each text, if the tokenizer is slow.
-        n_bytes: About how much memory all of it takes.
-    """
-
-    def __init__(self) -> None:
-        self.forms: dict[str, str] = {}
-        self.rows: dict[str, int] = {}
-        self.sketches: dict[int, Sketches] = {}
-        self.tokens = KeptTokens()
-        self.n_bytes = 0
-
-    @property
-    def is_full(self) -> bool:
-        """Whether it is time to begin anew."""
-        return self.n_bytes + _BYTES_A_TOKEN * self.tokens.n_tokens > _MOST_KNOWN
-
-    def add_forms(self, texts: list[str], forms: list[str]) -> None:
-        """Add normalized forms."""
-        self.forms.update(zip(texts, forms, strict=True))
-        self.n_bytes += sum(map(getsizeof, texts)) + sum(map(getsizeof, forms)) + _BYTES_A_TEXT * len(texts)
-
-    def add_sketches(self, texts: list[str], sketches: dict[int, Sketches]) -> None:
-        """Add sketches of texts that were not there."""
-        for unit, new in sketches.items():
-            old = self.sketches.get(unit)
-            if old is not None:  # the last place, of a missing text, stays the last
-                pairs = zip(old.columns, new.columns, strict=True)
-                new = Sketches(*(np.concatenate([one[:-1], more]) for one, more in pairs))
-            self.sketches[unit] = new
-        self.rows.update(zip(texts, range(len(self.rows), len(self.rows) + len(texts)), strict=True))
-        self.n_bytes += sum(map(getsizeof, texts)) + _BYTES_A_TEXT * len(texts)
-
-
-class ArrowBatch(Batch):
+class ArrowBatch(ColumnBatch):
     """A batch whose ids and texts are numbered by Arrow."""
 
     actual: ArrowSide
     predicted: ArrowSide
 
-    def __init__(self, actual: ArrowSide, predicted: ArrowSide, settings: Settings, known: KnownTexts) -> None:
-        super().__init__(actual, predicted, settings)
-        self._known, self.kept_tokens = known, known.tokens
+    def number_ids(self) -> tuple[IntArray, IntArray, int]:
+        """Return the ids of both sides as integers, `MISSING` for an empty one, and how many there are."""
+        actual, predicted, different = _number(self.actual.id_column, self.predicted.id_column)
+        return _without_empty(actual, predicted, different)
 
-    def keep_retrieved(self, positions: IntArray) -> ArrowBatch:
-        """Return the batch with the retrieved documents at these positions, which are sorted, alone."""
-        return ArrowBatch(self.actual, self.predicted.keep(positions), self.settings, self._known)
-
-    @cached_property
-    def ids(self) -> Codes:
-        """Ids as integers; an empty id is missing."""
-        codes, different = _number(self.actual.id_column, self.predicted.id_column)
-        return _without_empty(codes, different)
-
-    @cached_property
-    def gold_ids(self) -> Codes:
-        """Ids as integers, where ids alone are matched; a retrieved id that is no gold id of the batch is `MISSING`."""
-        if self.settings.uses_texts:
-            return self.ids
+    def number_gold_ids(self) -> tuple[IntArray, IntArray, int]:
+        """Return the same with `MISSING` for a retrieved id that is no gold id of the batch."""
         gold = self.actual.id_column.dictionary_encode()
         retrieved = pc.index_in(self.predicted.id_column, value_set=gold.dictionary, skip_nulls=True)
-        return _without_empty(Codes(_codes(gold.indices), _codes(retrieved), len(gold.dictionary)), gold.dictionary)
+        return _without_empty(_codes(gold.indices), _codes(retrieved), gold.dictionary)
 
-    @cached_property
-    def _equal_ids(self) -> tuple[Found, bool]:
-        """The pairs with the same id, and that a query may have a gold id twice: Arrow numbers all ids fast."""
-        return join(self, self.gold_ids), True
+    def number_texts(self) -> tuple[IntArray, IntArray, list[str]]:
+        """Return the texts of both sides as integers, `MISSING` where there is none, and each different text.
 
-    @cached_property
-    def _numbered_texts(self) -> tuple[Codes, list[str]]:
-        codes, different = _number(self.actual.text_column, self.predicted.text_column)
+        Raises:
+            InvalidInputError: One is not UTF-8.
+        """
+        actual, predicted, different = _number(self.actual.text_column, self.predicted.text_column)
         try:
-            return codes, different.to_pylist()
+            return actual, predicted, different.to_pylist()
         except UnicodeDecodeError as error:
-            raise self._not_unicode(codes, different, error) from None
+            raise self._not_unicode(actual, predicted, different, error) from None
 
-    def _unknown(self, known: Collection[str]) -> Batch:
-        """Return a batch of the texts that are not among those known."""
-        is_new = ~np.fromiter(map(known.__contains__, self.unique_texts), bool, len(self.unique_texts))
-        places = np.append(np.where(is_new, np.cumsum(is_new) - 1, MISSING), MISSING)
-        codes = Codes(places[self.texts.actual], places[self.texts.predicted], int(is_new.sum()))
-        batch = Batch(self.actual, self.predicted, self.settings)
-        batch.kept_tokens = self.kept_tokens
-        batch.__dict__["_numbered_texts"] = codes, list(compress(self.unique_texts, is_new))
-        return batch
-
-    @cached_property
-    def normal_forms(self) -> list[str]:
-        """The normalized form of each unique text."""
-        new = self._unknown(self._known.forms)
-        self._known.add_forms(new.unique_texts, new.normal_forms)
-        return list(map(self._known.forms.__getitem__, self.unique_texts))
-
-    @cached_property
-    def sketches(self) -> dict[int, Sketches]:
-        """The sketches of each unique text, for the units that the methods count."""
-        new = self._unknown(self._known.rows)
-        self._known.add_sketches(new.unique_texts, new.sketches)
-        rows = np.array([*map(self._known.rows.__getitem__, self.unique_texts), MISSING])
-        return {
-            unit: Sketches(*(column[rows] for column in all_.columns)) for unit, all_ in self._known.sketches.items()
-        }
-
-    def _not_unicode(self, codes: Codes, different: Any, error: UnicodeDecodeError) -> InvalidInputError:
+    def _not_unicode(
+        self, actual: IntArray, predicted: IntArray, different: Any, error: UnicodeDecodeError
+    ) -> InvalidInputError:
         for number in range(len(different)):
             try:
                 different[number].as_py()
             except UnicodeDecodeError:
                 break
-        sides: tuple[tuple[ArrowSide, IntArray], ...] = (self.actual, codes.actual), (self.predicted, codes.predicted)
+        sides: tuple[tuple[ArrowSide, IntArray], ...] = (self.actual, actual), (self.predicted, predicted)
         side, place = next((s, int(np.argmax(c == number))) for s, c in sides if (c == number).any())
         return InvalidInputError(
             f"{side.place(place)}: its text is not UTF-8 ({error.reason}). Write the column again from decoded text."
         )
 
 
-def _number(*columns: Any) -> tuple[Codes, Any]:
+def _number(*columns: Any) -> tuple[IntArray, IntArray, Any]:
     """Return two columns of strings as integers, and the distinct strings; null is `MISSING`.
 
     Of columns that are dictionary-encoded, each string that is used is compared once.
@@ -292,7 +188,7 @@ def _number(*columns: Any) -> tuple[Codes, Any]:
     different = encoded.chunk(0).dictionary if encoded.num_chunks else strings[0]
     numbers = np.split(_codes(pa.chunked_array([one.indices for one in encoded.chunks], pa.int32())), [len(strings[0])])
     numbers = [all_ if at is None else np.append(all_, MISSING)[at] for all_, at in zip(numbers, places, strict=True)]
-    return Codes(numbers[0], numbers[1], len(different)), different
+    return numbers[0], numbers[1], different
 
 
 def _used(column: Any) -> tuple[Any, IntArray | None]:
@@ -310,12 +206,12 @@ def _codes(indices: Any) -> IntArray:
     return np.array(indices.fill_null(MISSING), dtype=np.int64)
 
 
-def _without_empty(codes: Codes, different: Any) -> Codes:
-    """Mark the empty string as missing."""
+def _without_empty(actual: IntArray, predicted: IntArray, different: Any) -> tuple[IntArray, IntArray, int]:
+    """Mark the empty string as missing; return also how many different strings there are."""
     empty = pc.index(different, pa.scalar("", different.type)).as_py()
-    for column in codes[:2] if empty >= 0 else ():
+    for column in (actual, predicted) if empty >= 0 else ():
         column[column == empty] = MISSING
-    return codes
+    return actual, predicted, len(different)
 
 
 def read_query_ids(batch: Any) -> Any:
@@ -361,9 +257,7 @@ def repeated(ids: Sequence[str], which: str) -> InvalidInputError:
     )
 
 
-def read_batch(
-    batch: Any, query_ids: Any, fields: Fields, settings: Settings, known: KnownTexts | None = None
-) -> ArrowBatch:
+def read_batch(batch: Any, query_ids: Any, fields: Fields, settings: Settings) -> ArrowBatch:
     """Read the columns of a record batch whose schema was checked.
 
     Raises:
@@ -371,10 +265,10 @@ def read_batch(
     """
     actual = _side("actual", batch, query_ids, fields, settings)
     predicted = _side("predicted", batch, query_ids, fields, settings)
-    return ArrowBatch(actual, predicted, settings, known or KnownTexts())
+    return ArrowBatch(actual, predicted, settings)
 
 
-def _side(name: SideName, batch: Any, query_ids: Any, fields: Fields, settings: Settings) -> ArrowSide:
+def _side(name: _SideName, batch: Any, query_ids: Any, fields: Fields, settings: Settings) -> ArrowSide:
     column_of_lists = batch.column(batch.schema.get_field_index(name))
     if column_of_lists.null_count:
         row = pc.index(column_of_lists.is_null(), True).as_py()
@@ -463,8 +357,9 @@ def _with_alternatives(
     if not sizes.all():
         raise _wrong_need(sizes == 0, offsets, query_ids, "`any_of` is empty. A need has at least one alternative.")
     alternatives = _as_structs(lists.filter(pa.array(is_need)).flatten(), fields)
-    before = np.cumsum(np.where(is_need, sizes, 0)) - sizes
-    places = pa.array(runs(np.where(is_need, len(entries) + before, np.arange(len(entries))), sizes))
+    there = np.repeat(np.arange(len(entries)), sizes)
+    there[np.repeat(is_need, sizes)] = len(entries) + np.arange(len(alternatives))
+    places = pa.array(there)
     own = np.full(len(entries), np.nan)
     if "grade" in names:
         own = np.where(is_need, np.asarray(_as_numbers(entries.field("grade")).fill_null(np.nan)), np.nan)
@@ -508,18 +403,23 @@ def _joined(name: str, *structs: Any) -> Any:
 
 def _with_ids(structs: Any, key: IdKey | None) -> Any:
     """Return the documents with a field for ids that stand under a path, or have several parts."""
-    name, type_ = key_name(key or OWN_ID), type_under(structs.type, key or OWN_ID)
+    name, type_ = _field_of(key or OWN_ID), type_under(structs.type, key or OWN_ID)
     if type_ is None or structs.type.get_field_index(name) >= 0:
         return structs
     columns = {one: structs.field(one) for one in _names(structs)}
     return _struct_of(columns | {name: _under(structs, key or OWN_ID)}, structs)
 
 
+def _field_of(key: IdKey) -> str:
+    """Return the name of the field for the ids under a key."""
+    return key if isinstance(key, str) else ",".join(key)
+
+
 def _under(structs: Any, key: IdKey) -> Any:
     if isinstance(key, str):
         return pc.struct_field(structs, [key] if structs.type.get_field_index(key) >= 0 else key.split("."))
     rows = zip(*(as_strings(_under(structs, one)).to_pylist() for one in key), strict=True)
-    return pa.array([joined_id([part or None for part in parts]) for parts in rows], pa.large_string())
+    return pa.array([id_at(dict(zip(key, parts, strict=True)), key) for parts in rows], pa.large_string())
 
 
 def type_under(type_: Any, key: IdKey) -> Any:
@@ -595,9 +495,7 @@ def _flat(lists: Any) -> tuple[IntArray, Any]:
         offsets = np.asarray(lists.offsets).astype(np.int64)
         return offsets - offsets[0], lists.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
     # The lists of a view may overlap, in any order.
-    starts, sizes = (np.asarray(column).astype(np.int64) for column in (lists.offsets, lists.sizes))
-    offsets = np.append(0, np.cumsum(sizes))
-    return offsets, _without_views(lists.values).take(pa.array(runs(starts, sizes)))
+    return np.append(0, np.cumsum(np.asarray(lists.sizes).astype(np.int64))), _without_views(lists.flatten())
 
 
 def _without_views(structs: Any) -> Any:
@@ -655,7 +553,7 @@ class Fields:
     def of(cls, settings: Settings) -> Fields:
         """Return the fields that the settings read."""
         grades = tuple(dict.fromkeys(("grade", settings.grade_key)))
-        id_field = "id" if settings.id_key in (None, OWN_ID) else key_name(settings.id_key or OWN_ID)
+        id_field = "id" if settings.id_key in (None, OWN_ID) else _field_of(settings.id_key or OWN_ID)
         bare = "text" if settings.uses_texts else id_field
         return cls(id_field if settings.uses_ids else None, "text", grades, bare)
 

@@ -23,14 +23,12 @@ import pyarrow.parquet as pq
 
 from krag_eval import InvalidInputError
 from krag_eval.toolkit import (
-    HEAD,
-    UNCHECKED,
     Argument,
     LimitedParquetFile,
     is_file,
-    is_unchecked,
     open_file,
     refuse,
+    unchecked,
     unreadable,
     warn,
 )
@@ -394,10 +392,10 @@ def survey(files: Sequence[str], target: Path, scorer: ColumnarScorer) -> tuple[
 def _tell_unchecked(path: str) -> bool:
     """Warn if a file has no page checksums, and return whether that was so."""
     with _source_of(path) as source:
-        is_so = is_unchecked(source.read(HEAD))
-    if is_so:
-        warn(f"{path}: {UNCHECKED}")
-    return is_so
+        told = unchecked(source.read(_HEAD))
+    if told:
+        warn(f"{path}: {told}")
+    return bool(told)
 
 
 def _source_of(path: str) -> Any:

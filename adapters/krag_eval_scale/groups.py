@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from krag_eval import EvaluationResult, InvalidInputError
-from krag_eval.toolkit import Argument, IntArray, Outcomes, Summary, refuse, with_intervals
+from krag_eval.toolkit import Argument, IntArray, Outcomes, Summary, refuse, result_of
 from krag_eval_scale.batch import is_string
 from krag_eval_scale.grouped_results import GroupedResults
 
@@ -248,9 +248,7 @@ def _result_of(
     summary = counts.outcomes.summarize(*counts.counted.of(number), has_spread=has_spread)
     if labels[number] in counts.summaries:
         summary.merge(counts.summaries[labels[number]])
-    spread = summary.spread if has_spread else None
-    result = EvaluationResult(signature, summary.tally, summary.unmatchable, {}, None, spread=spread)
-    return result if intervals is False else with_intervals(result, intervals)
+    return result_of(summary, signature, intervals, has_spread=has_spread)
 
 
 def results_by_group(

@@ -5,24 +5,22 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
 import pyarrow as pa
 
-from krag_eval import EvaluationResult, InvalidInputError
+from krag_eval import EvaluationResult, InvalidInputError, RunProgress
 from krag_eval.toolkit import (
     DEFAULT_CUT_OFFS,
     Argument,
     JournalKind,
     KeyedJournal,
     MetricFunction,
-    ProgressHook,
     ScoringSettings,
     check_count,
-    hook_for,
     refuse,
     refuse_link,
     reporter,
@@ -61,7 +59,7 @@ def score_logs(
     names: str = "plain",
     max_bad_rows: int = 0,
     force: bool = False,
-    progress: bool | ProgressHook | None = False,
+    progress: bool | Callable[[RunProgress], object] | None = False,
     **settings: Unpack[ScoringSettings],
 ) -> EvaluationResult:
     """Score Parquet files of any size; a process holds some thousand queries in memory. Needs pyarrow (extra `arrow`).
@@ -106,7 +104,7 @@ def score_logs(
         UnknownMetricError: A metric does not exist.
         MissingDependencyError: pyarrow is not installed, or scipy for intervals.
     """
-    hook, n_workers = hook_for(progress), check_count("workers", workers)
+    n_workers = check_count("workers", workers)
     most_bad = check_count("max_bad_rows", max_bad_rows, least=0)
     # Rows of several files are scored together, and repeats among all of them are reported at the end.
     make = partial(ColumnarScorer, k, metrics=metrics, allow_repeated_ids=True, by=by, names=names, **settings)
@@ -123,7 +121,7 @@ def score_logs(
         done = [task for task, part in zip(tasks, parts, strict=True) if part.is_file()]  # complete or absent
         left = [task for task, part in zip(tasks, parts, strict=True) if not part.is_file()]
         n_done = sum(task.n_rows for task in done)
-        report = reporter(hook, target.name, sum(task.n_rows for task in tasks), resumed=n_done)
+        report = reporter(progress, target.name, sum(task.n_rows for task in tasks), resumed=n_done)
         report(n_done)
         rules: dict[str, Any] = {"allow_repeated_ids": allow_repeated_ids, "max_bad_rows": most_bad}
         sizes = [[group.n_rows for group in task.groups] for task in tasks]

@@ -17,7 +17,7 @@ from pickle import PicklingError
 from typing import Any, TypeVar
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import as_cause, threads
+from krag_eval.toolkit import as_cause, start_thread
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -176,7 +176,7 @@ def _follow(parent: Connection) -> None:
             parent.recv_bytes()
         os._exit(1)
 
-    threads.start_thread(wait_for_end, "krag-eval-parent")
+    start_thread(wait_for_end, "krag-eval-parent")
 
 
 def _submit_all(

@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from krag_eval.toolkit import OfOneProcess, Spans, Words, mix
+from krag_eval.toolkit import OfOneProcess, Spans
 from krag_eval_scale.batch import as_strings
+
+Words = NDArray[np.uint64]
 
 # 16 MiB of fingerprints are held in memory; more are written to one of 256 files each.
 _HELD = 1 << 21
@@ -146,11 +149,4 @@ def hash_ids(ids: Any) -> Words:
     if not len(ids):
         return np.empty(0, dtype=np.uint64)
     data = ids.buffers()[2].slice(int(offsets[0]), int(offsets[-1] - offsets[0])).to_pybytes()
-    spans = Spans(data + b"\0" * 8, offsets[:-1] - offsets[0], np.diff(offsets))
-    hashes = mix(spans.lengths.astype(np.uint64))
-    left, done = np.arange(len(ids)), 0
-    while len(left):
-        hashes[left] = mix(hashes[left] * np.uint64(0x9E3779B97F4A7C15) ^ spans.words(left, done))
-        done += 8
-        left = left[spans.lengths[left] > done]
-    return hashes
+    return Spans(data + b"\0" * 8, offsets[:-1] - offsets[0], np.diff(offsets)).fingerprints()

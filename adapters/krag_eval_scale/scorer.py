@@ -12,52 +12,27 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import pyarrow as pa
 
-from krag_eval import EvaluationResult, InvalidInputError, KragEvalError, MatchingCriteria
+from krag_eval import EvaluationResult, InvalidInputError, KragEvalError
 from krag_eval.toolkit import (
     DEFAULT_CUT_OFFS,
     Argument,
-    Distributions,
-    DocumentCounts,
-    FloatArray,
+    ColumnScorer,
+    ColumnState,
     IntArray,
-    Judged,
+    Measured,
     MetricFunction,
-    Outcomes,
-    Ranks,
-    Rules,
     ScoringSettings,
-    SpellingWatch,
-    Tally,
-    TokenBudget,
     as_cause,
     check_count,
     check_intervals,
-    choose_metrics,
-    columns_of,
     describe_error,
-    find_matches,
-    is_arrow_table,
-    judged_of,
-    key_of,
-    make_settings,
-    names_in,
-    one_of,
-    ranks_within,
-    read_integer,
     refuse,
-    rules_of_lists,
-    safe_name,
-    sample_of,
-    signature_of,
-    unmatchable_of,
-    values_of,
+    result_of,
     warn,
-    with_intervals,
-    with_needs,
 )
 from krag_eval_scale.batch import (
+    ArrowBatch,
     Fields,
-    KnownTexts,
     check_columns,
     check_query_ids,
     check_repeats,
@@ -69,9 +44,6 @@ from krag_eval_scale.groups import GroupCounts, check_labels, label_type, labels
 
 # What is matched and judged at once stays in the processor's cache.
 _QUERIES_AT_ONCE = 8192
-
-
-Measured = tuple[Judged, Ranks, dict[str, FloatArray]]
 
 
 class BadRow(NamedTuple):
@@ -157,25 +129,18 @@ class ColumnarScorer:
         names: str = "plain",
         **settings: Unpack[ScoringSettings],
     ) -> None:
-        self._settings = make_settings(**settings)
-        self._settings.check_excluding()
-        self._cut_offs, chosen = choose_metrics(metrics, self._settings, k)
-        self._columns = columns_of(chosen, self._cut_offs)
+        self._scorer = ColumnScorer(k, metrics, **settings)
+        self._settings = self._scorer.settings
         ours = {"metrics": metrics, "allow_repeated_ids": allow_repeated_ids, "keep": keep, "names": names, "by": by}
         self._given: tuple[Any, dict[str, Any]] = (k, {**settings, **ours})
         self._allows_repeats = allow_repeated_ids
-        self._needs_texts = self._settings.uses_texts or any(isinstance(k, TokenBudget) for k in self._cut_offs)
-        self.keys = tuple(self._columns)
+        self.keys, self.signature = self._scorer.keys, self._scorer.signature
         self.by = () if by is None else read_by(by, self.keys)
-        self._outcomes = Outcomes(self.keys, tuple(key_of("", one) for one in self._cut_offs))
-        self.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL)
-        is_safe = one_of("names", names, ("plain", "safe")) == "safe"
-        values = [(safe_name(key) if is_safe else key, pa.float64()) for key in self.keys]
+        values = [(name, pa.float64()) for name in self._scorer.names_of_values(names)]
         self._scores = pa.schema([("n_gold", pa.int64()), ("n_retrieved", pa.int64()), *values])
         self.keep = _check_keep(keep)
         self.schema = self._with_kept(keep if isinstance(keep, pa.Schema) else pa.schema([]))
         self._check_names([] if keep == "all" else self.names_of([]))
-        self._known: list[KnownTexts] = []
 
     def __reduce__(self) -> tuple[Any, ...]:
         k, given = self._given
@@ -226,8 +191,7 @@ class ColumnarScorer:
     @property
     def rule_columns(self) -> tuple[str, ...]:
         """The columns that say what must not be retrieved, if a metric reads them; an input may lack them."""
-        reads = any(metric.reads_leaks for metric, _ in self._columns.values())
-        return ("must_not", "allowed") if reads else ()
+        return ("must_not", "allowed") if self._scorer.reads_rules else ()
 
     def labels_in(self, schema: pa.Schema) -> pa.Schema:
         """Return the group columns of a schema that was checked, with the types in which their values are compared."""
@@ -240,11 +204,11 @@ class ColumnarScorer:
     @property
     def fields(self) -> set[str] | None:
         """The fields of the documents that have to be read; None if a metric may read any of them."""
-        if any(metric.reads_documents or metric.reads_leaks for metric, _ in self._columns.values()):
+        if self._scorer.reads_fields:
             return None
         read = self.document_fields
-        ids = {read.id, *(names_in(self._settings.id_key) if read.id and self._settings.id_key else ())}
-        return {name for name in (*ids, read.text if self._needs_texts else None, *read.grades) if name}
+        ids = {read.id, *self._scorer.id_fields} if read.id else set()
+        return {name for name in (*ids, read.text if self._scorer.reads_texts else None, *read.grades) if name}
 
     @property
     def document_fields(self) -> Fields:
@@ -258,7 +222,7 @@ class ColumnarScorer:
             InvalidInputError: A column or a field is missing or has another type; the error names the column, the
                 type found and the type needed.
         """
-        check_columns(schema, self._settings, self._needs_texts)
+        check_columns(schema, self._settings, self._scorer.reads_texts)
         self.kept_of(schema)
         check_labels(schema, self.by)
 
@@ -344,18 +308,11 @@ class ColumnarScorer:
         for start in range(0, len(query_ids), _QUERIES_AT_ONCE):
             part, ids = (column.slice(start, _QUERIES_AT_ONCE) for column in (batch, query_ids))
             numbers = np.arange(start, start + len(part))
-            rows, (judged, ranks, values) = self._measure_good(part, ids, numbers, bad_rows)
-            denominator = self._settings.precision_denominator
-            state.tally.add(judged.judgments, values, ranks, denominator)
-            state.spread.add(judged.judgments, values, ranks, denominator)
+            rows, measured = self._measure_good(part, ids, numbers, bad_rows)
+            state.add(measured)
             if state.groups is not None:
-                sides, lacking = (judged.batch.actual, judged.batch.predicted), judged.document_counts.unmatchable
-                lack = [unmatchable_of(side, judged.batch) if lacking[side.name] else _NONE for side in sides]
-                outcomes = self._outcomes.of(judged.judgments, values, ranks, denominator, lack)
-                state.groups.add(labels_of(rows, self.by), outcomes)
-            state.has_needs |= judged.batch.actual.needs is not None
-            state.supply.merge(judged.document_counts)
-            scored.append([judged.judgments.n_gold, judged.judgments.n_retrieved, *values.values()])
+                state.groups.add(labels_of(rows, self.by), self._scorer.outcomes_of(measured))
+            scored.append(measured.columns())
         kept = [batch.column(name) for name in self.names_of(batch.schema.names)]
         if bad_rows is not None:
             bad_rows[n_bad_before:] = found = sorted(bad_rows[n_bad_before:])
@@ -370,10 +327,12 @@ class ColumnarScorer:
 
     def _score_table(self, state: PartialState, table: Any, bad_rows: list[BadRow] | None) -> pa.RecordBatch:
         """Score a table batch by batch, as it comes through Arrow's PyCapsule interface: nothing is copied."""
-        if not is_arrow_table(table):
+        try:
+            reader = pa.RecordBatchReader.from_stream(table)
+        except (TypeError, pa.ArrowException):
             cure = "Collect a polars.LazyFrame first."
             refuse("batch", "a pyarrow.RecordBatch or a table that gives Arrow", table, cure)
-        reader, first = pa.RecordBatchReader.from_stream(table), 0
+        first = 0
         self.check_schema(reader.schema)
         scored = []
         for batch in reader:
@@ -429,30 +388,22 @@ class ColumnarScorer:
     def _check(self, batch: Any, query_ids: Any) -> object:
         """Do what is quick of `_measure`, and raises for most bad rows."""
         check_query_ids(query_ids)
-        return read_batch(batch, query_ids, self.document_fields, self._settings).actual.grades
+        return self._read(batch, query_ids).actual.grades
+
+    def _read(self, batch: Any, query_ids: Any) -> ArrowBatch:
+        return read_batch(batch, query_ids, self.document_fields, self._settings)
 
     def _measure(self, batch: Any, query_ids: Any) -> Measured:
-        try:
-            known = self._known.pop()  # no two threads get the same
-        except IndexError:
-            known = KnownTexts()
-        part = read_batch(batch, query_ids, self.document_fields, self._settings, known)
         own = query_ids.to_pylist() if self._settings.exclude_self else None
-        judged = judged_of(part, find_matches(part), own, self._rules_of(batch))
-        ranks = ranks_within(self._cut_offs, part)
-        values = values_of(judged, self._columns, ranks)
-        if not known.is_full:
-            self._known[:] = [known]
-        return judged, ranks, values
+        return self._scorer.measure(self._read(batch, query_ids), own, *self._rules_of(batch))
 
-    def _rules_of(self, batch: Any) -> Rules | None:
-        """Return what must not be retrieved, by the columns `must_not` and `allowed`, as `evaluate` takes them."""
+    def _rules_of(self, batch: Any) -> tuple[Any, Any]:
+        """Return what must not be retrieved, from the columns `must_not` and `allowed`, as `evaluate` takes them."""
         given: dict[str, Any] = dict.fromkeys(("must_not", "allowed"))
         for name in self.rule_columns:
             if name in batch.schema.names:
                 given[name] = batch.column(batch.schema.get_field_index(name)).to_pylist()
-        allowed = given["allowed"] and [_conditions(one) for one in given["allowed"]]
-        return rules_of_lists(given["must_not"], allowed, [()] * len(batch), self._settings)
+        return given["must_not"], given["allowed"] and [_conditions(one) for one in given["allowed"]]
 
     def _rows(
         self, query_ids: Any, kept: Sequence[Any], schema: pa.Schema, scored: Sequence[Sequence[Any]]
@@ -502,21 +453,14 @@ class ColumnarScorer:
             if merged.n_bad_rows:
                 raise InvalidInputError(f"None of {merged.n_bad_rows:,} rows can be scored. {merged.reasons[0]}")
             raise InvalidInputError("The state has no query. Score at least one query before `finalize`.")
-        merged.supply.check(self._settings)
-        groups, signature = None, with_needs(self.signature, has_needs=merged.has_needs)
+        groups, signature = None, self._scorer.signature_for(merged)
         if merged.groups is not None:
             is_single = isinstance(self._given[1]["by"], str)
             groups = results_by_group(merged.groups, signature, intervals, is_single=is_single)
-        result = EvaluationResult(
-            *(signature, merged.tally, merged.supply.unmatchable, {}, None),
-            spread=merged.spread,
-            n_bad_rows=merged.n_bad_rows,
-            groups=groups,
-        )
         if max_bad_rows is not None and state.n_bad_rows:
             skipped = "1 bad row was" if state.n_bad_rows == 1 else f"{state.n_bad_rows:,} bad rows were"
             warn(f"{skipped} skipped: {_SHOWS}why. {state.reasons[0]}")
-        return result if intervals is False else with_intervals(result, intervals)
+        return result_of(merged, signature, intervals, n_bad_rows=merged.n_bad_rows, groups=groups)
 
     def look_again(self, state: PartialState, first_rows: Callable[[], pa.RecordBatch]) -> None:
         """If gold has no match, look at some queries: for ids that are only spelled differently, and what would match.
@@ -528,25 +472,18 @@ class ColumnarScorer:
             state: The state of all queries; `finalize` has to be called with it, not with a copy.
             first_rows: Returns some of the queries, with all fields of their documents. It is called only if needed.
         """
-        supply = state.supply
-        is_partly_matched = self._settings.uses_ids and 0 < supply.matched < supply.sides["actual"].documents
-        if not is_partly_matched and (supply.matched or not supply.compared):
-            return
-        batch = first_rows()
-        n_good, _ = next(_failing(self._check, batch, read_query_ids(batch)), (len(batch), None))
-        good = batch.slice(0, n_good)
-        part = read_batch(good, read_query_ids(good), self.document_fields, self._settings)
-        if is_partly_matched:
-            spelling = SpellingWatch()
-            spelling.add(part, find_matches(part))
-            spelling.warn(self._settings)
-        else:
-            supply.sample = sample_of(part) or supply.sample
+
+        def read() -> ArrowBatch:
+            batch = first_rows()
+            n_good, _ = next(_failing(self._check, batch, read_query_ids(batch)), (len(batch), None))
+            good = batch.slice(0, n_good)
+            return self._read(good, read_query_ids(good))
+
+        self._scorer.look_again(state, read)
 
     def _empty_state(self) -> PartialState:
-        tally, spread = Tally.of(self.keys, self._cut_offs), Distributions.of(self.keys, self._cut_offs)
-        groups = GroupCounts(self.by, self._outcomes) if self.by else None
-        return PartialState(self.signature, tally, spread, DocumentCounts.empty(), groups)
+        groups = GroupCounts(self.by, self._scorer.outcomes) if self.by else None
+        return PartialState(**self._scorer.sums(), groups=groups)
 
 
 def _conditions(given: Any) -> Any:
@@ -572,15 +509,14 @@ def _plain(type_: Any) -> Any:
     return pa.large_string() if is_string(type_) and not is_plain and not pa.types.is_null(type_) else type_
 
 
-_NONE = np.zeros(1, dtype=np.int64)
 _FORMAT = 3
 _FORMER_FORMAT = 2
 _REASONS = 3
 _SHOWS = '`score` with `bad_rows="keep"` shows '
 
 
-@dataclass(slots=True)
-class PartialState:
+@dataclass(slots=True, kw_only=True)
+class PartialState(ColumnState):
     """The sums of some queries, from which all aggregates are computed.
 
     They are integers, so that states merge by addition, in any order, to the same bits.
@@ -590,25 +526,15 @@ class PartialState:
         tally: The sums of the means and the micro values.
         spread: The sums of the intervals.
         supply: How many documents have what the methods read.
+        has_needs: Whether a need had several alternatives, which the signature of the result says then.
         groups: The counts by group; None if queries are not grouped.
         n_bad_rows: How many rows could not be scored and were left out.
         reasons: Why, of the three whose reasons come first in the alphabet.
-        has_needs: Whether a need had several alternatives, which the signature of the result says then.
     """
 
-    signature: str
-    tally: Tally
-    spread: Distributions
-    supply: DocumentCounts
     groups: GroupCounts | None = None
     n_bad_rows: int = 0
     reasons: Sequence[str] = ()
-    has_needs: bool = False
-
-    @property
-    def n_queries(self) -> int:
-        """The number of queries."""
-        return self.tally.n_queries
 
     def merge(self, other: PartialState) -> None:
         """Add the state of other queries.
@@ -616,15 +542,10 @@ class PartialState:
         Raises:
             InvalidInputError: It was made with other settings, or by another version.
         """
-        if other.signature != self.signature:
-            raise InvalidInputError(
-                f"States of different settings do not merge: {self.signature} and {other.signature}. "
-                "Score all batches with the same settings and the same version."
-            )
         mine, theirs = (
             None if state.groups is None else (state.groups.by, state.groups.outcomes) for state in (self, other)
         )
-        if mine != theirs:
+        if mine != theirs and self.signature == other.signature:
             raise InvalidInputError(
                 "States of different groups or metrics do not merge. Score all batches with the same ",
                 Argument("by"),
@@ -632,12 +553,9 @@ class PartialState:
                 Argument("metrics"),
                 ".",
             )
+        self.merge_sums(other)
         if self.groups is not None and other.groups is not None:
             self.groups.merge(other.groups)
-        self.tally.merge(other.tally)
-        self.spread.merge(other.spread)
-        self.supply.merge(other.supply)
-        self.has_needs |= other.has_needs
         self.add_bad_rows(other.n_bad_rows, other.reasons)
 
     def add_bad_rows(self, n_rows: int, reasons: Iterable[str]) -> None:
@@ -663,10 +581,8 @@ class PartialState:
 
     def to_json(self) -> str:
         """Return the state as a line of JSON."""
-        stored: dict[str, Any] = {"krag_eval_state": _FORMAT, "signature": self.signature}
-        parts: dict[str, Any] = {name: getattr(self, name) for name in ("tally", "spread", "supply", "groups")}
-        stored |= {name: part.to_dict() for name, part in parts.items() if part is not None}
-        stored |= {"has_needs": True} if self.has_needs else {}
+        stored: dict[str, Any] = {"krag_eval_state": _FORMAT, **self.sums_to_dict()}
+        stored |= {} if self.groups is None else {"groups": self.groups.to_dict()}
         stored |= {"bad_rows": [self.n_bad_rows, *self.reasons]} if self.n_bad_rows else {}
         return json.dumps({**stored, "crc": _checksum(stored)}, separators=(",", ":"))
 
@@ -694,12 +610,10 @@ class PartialState:
 
     @classmethod
     def _of(cls, stored: Mapping[str, Any]) -> PartialState:
-        tally, spread = Tally.from_dict(stored["tally"]), Distributions.from_dict(stored["spread"])
         groups = GroupCounts.from_dict(stored["groups"]) if "groups" in stored else None
         n_bad_rows, *reasons = stored.get("bad_rows", [0])
-        supply = DocumentCounts.from_dict(stored["supply"])
-        counted = read_integer(n_bad_rows, "bad_rows"), reasons, stored.get("has_needs") is True
-        return cls(str(stored["signature"]), tally, spread, supply, groups, *counted)
+        check_count("bad_rows", n_bad_rows, least=0)
+        return cls(**cls.sums_from_dict(stored), groups=groups, n_bad_rows=n_bad_rows, reasons=reasons)
 
 
 def _without_documents(supply: Mapping[str, Any]) -> dict[str, Any]:

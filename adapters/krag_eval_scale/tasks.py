@@ -23,11 +23,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from krag_eval import InvalidInputError, KragEvalError
-from krag_eval.toolkit import Words, as_cause, describe_error, errors_at, put_in_place
+from krag_eval.toolkit import as_cause, describe_error, errors_at, put_in_place
 from krag_eval_scale.batch import check_repeats, read_query_ids
 from krag_eval_scale.files import RowGroup, columns_to_read, errors_of, open_parquet, texts_in, with_partitions
 from krag_eval_scale.output import bad_rows_in, bad_rows_of, check_bad_rows, parquet_options
-from krag_eval_scale.repeats import hash_ids
+from krag_eval_scale.repeats import Words, hash_ids
 from krag_eval_scale.scorer import BadRow, ColumnarScorer, PartialState
 from krag_eval_scale.seals import check_seal, seal_files
 

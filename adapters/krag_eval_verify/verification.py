@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-from krag_eval import EvalSet, EvaluationResult, InvalidInputError, Run, as_evalset, evaluate_run
+from krag_eval import METRICS, EvalSet, EvaluationResult, InvalidInputError, Run, as_evalset, evaluate_run
 from krag_eval.toolkit import (
     DOC_KEY,
     ComparedByFields,
     FloatArray,
     IdKey,
-    IdMap,
-    Judgments,
     Printed,
     Side,
-    as_id_map,
     check_ranks,
     gold_first,
-    ndcg,
+    make_settings,
     needing,
     plain_fields,
 )
@@ -128,7 +126,7 @@ def verify(
     level: str = "chunk",
     doc_key: IdKey = DOC_KEY,
     id_key: IdKey | None = None,
-    id_map: str | IdMap | None = None,
+    id_map: str | Callable[[str], str] | None = None,
     grade_key: str = "relevance",
 ) -> Verification:
     """Score a run by id with krag_eval and with ir_measures (trec_eval), and compare query by query.
@@ -169,7 +167,10 @@ def verify(
         **settings,
     )
     key = id_key or (doc_key if level == "document" else None)
-    given = _TrecInput(questions, run, level, doc_key, key, grade_key, as_id_map(id_map))
+    read = partial(Side, **make_settings(match_method="id", id_key=key, grade_key=grade_key, id_map=id_map).reading)
+    given = _TrecInput(
+        questions, read("actual", questions.gold(level, doc_key)), read("predicted", run.rankings(questions))
+    )
     if not given.qrels:
         raise InvalidInputError("No question has a gold document, so there is nothing to compare. Give another set.")
     measures = {
@@ -203,9 +204,9 @@ def _load() -> Any:
     return importlib.import_module("ir_measures")
 
 
-def ndcg_linear(judged: Judgments, k: Any) -> FloatArray:
+def ndcg_linear(judged: Any, k: Any) -> FloatArray:
     """Return nDCG with the grade as gain."""
-    return ndcg(judged, k, gain="linear")
+    return METRICS["ndcg"].function(judged, k, gain="linear")
 
 
 def _compare(
@@ -236,23 +237,12 @@ class _TrecInput:
         scores: The rankings as scores that fall from rank to rank.
     """
 
-    def __init__(
-        self,
-        evalset: EvalSet,
-        run: Run,
-        level: str,
-        doc_key: IdKey,
-        id_key: IdKey | None,
-        grade_key: str,
-        id_map: IdMap | None,
-    ) -> None:
-        gold = Side("actual", evalset.gold(level, doc_key), id_key, grade_key, id_map=id_map)
+    def __init__(self, evalset: EvalSet, gold: Side, retrieved: Side) -> None:
         if gold.needs is not None:
             raise InvalidInputError(
                 "The set has needs with several alternatives, which trec_eval does not know: there is nothing to "
                 "compare with. Verify a set of plain gold documents."
             )
-        retrieved = Side("predicted", run.rankings(evalset), id_key, grade_key, id_map=id_map)
         grades: dict[str, dict[str, float]] = {}
         self.places: list[int] = []
         self.scores: dict[str, dict[str, float]] = {}

@@ -26,7 +26,7 @@ from datetime import date
 from numbers import Number
 from typing import Any, NoReturn, Self, TypeVar
 
-from krag_eval._utils.formatting import escape_controls
+from krag_eval._utils.formatting import clip, escape_controls
 
 T = TypeVar("T")
 
@@ -302,6 +302,8 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 def show(value: object, longest: int = 60) -> str:
     """Return the beginning of the `repr` of a value, for a message; of an object of some class, the class."""
+    if isinstance(value, str):
+        return escape_controls(repr(clip(value, longest)))
     if isinstance(value, _SHOWN):
         with contextlib.suppress(Exception):  # whatever a foreign `__repr__` raises; of a huge integer a ValueError
             return repr(value)[:longest]

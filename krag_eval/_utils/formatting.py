@@ -47,34 +47,19 @@ def format_interval(interval: tuple[float, float] | None) -> str:
     return said("interval", "{low} to {high}", low=low, high=high)
 
 
-def format_mean(value: float | None) -> str:
-    """Return a mean that is compared with another one: three digits, fewer where it is large.
+def format_mean(value: float | None, sign: str = "") -> str:
+    """Return a mean that is compared with another one, or their difference: three digits, fewer where it is large.
 
-    >>> format_mean(0.5), format_mean(1234.5)
-    ('0.500', '1234')
+    Args:
+        value: The mean or the difference.
+        sign: `"+"` shows the sign of a difference above 0, too.
+
+    >>> format_mean(0.5), format_mean(1234.5), format_mean(0.25, "+")
+    ('0.500', '1234', '+0.250')
     """
-    return _three_digits(value, "")
-
-
-def format_difference(value: float | None) -> str:
-    """Return a difference of two means, with its sign.
-
-    >>> format_difference(0.25)
-    '+0.250'
-    """
-    return _three_digits(value, "+")
-
-
-def format_signed(value: float | None) -> str:
-    """Return a difference of two means for a sentence or the page: with a true minus, and no sign of its own for 0.
-
-    >>> format_signed(-0.25), format_signed(0.00001)
-    ('−0.250', '±0.000')
-    """
-    text = format_difference(value)
-    if text.strip("+-0.") == "" and value is not None:
-        return "\u00b1" + text[1:]
-    return text if value is None else text.replace("-", "\u2212")
+    if value is None:
+        return UNDEFINED
+    return format(value, f"{sign}.3f") if abs(value) < 100 else format(value, f"{sign}.4g")
 
 
 def format_p(p: float | None) -> str:
@@ -106,12 +91,6 @@ def format_seconds(seconds: float | None) -> str:
     if seconds < 1:
         return said("milliseconds", "{x} ms", x=f"{1000 * seconds:.{1 if seconds < 0.1 else 0}f}")
     return said("seconds", "{x} s", x=f"{seconds:.1f}")
-
-
-def _three_digits(value: float | None, sign: str) -> str:
-    if value is None:
-        return UNDEFINED
-    return format(value, f"{sign}.3f") if abs(value) < 100 else format(value, f"{sign}.4g")
 
 
 # The three flags that are spelled with tags; then single characters: controls, line separators, those that change the
@@ -180,11 +159,6 @@ def clip(text: str, most: int) -> str:
     'a long…'
     """
     return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def in_quotes(text: str | None, most: int = 90) -> str:
-    """Return the beginning of a text in quotation marks, on one line."""
-    return escape_controls(repr(clip(" ".join((text or "").split()), most)))
 
 
 def shorten(text: str, width: int) -> str:

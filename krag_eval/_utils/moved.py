@@ -59,24 +59,18 @@ MODULES = {
 
 
 _NAMES = {
-    "krag_eval.analysis.comparison.result": "Comparison",
-    "krag_eval.analysis.funnel": "Funnel FunnelSlice FunnelStage",
-    "krag_eval.analysis.gate": "GateReport",
-    "krag_eval.analysis.rankings": "RankingComparison",
-    "krag_eval.datasets.run": "Latency",
-    "krag_eval.datasets.sessions": "Stage",
+    "krag_eval.analysis": "Comparison Funnel FunnelSlice FunnelStage GateReport RankingComparison",
+    "krag_eval.datasets": "Latency Stage",
     "krag_eval.documents.tokenizers": "Tokenizer",
-    "krag_eval.evaluation.diagnosis": "Diagnosis Miss",
-    "krag_eval.evaluation.explanation": "Explanation",
-    "krag_eval.evaluation.misses": "QueryReview ReviewedQuery",
-    "krag_eval.evaluation.pipeline": "EvaluationStart",
-    "krag_eval.evaluation.results": "QueryResult",
-    "krag_eval.evaluation.thresholds": "Calibration NoAnswerCurve Sweep",
+    "krag_eval.evaluation": (
+        "Calibration Diagnosis EvaluationStart Explanation Miss NoAnswerCurve QueryResult QueryReview ReviewedQuery"
+        " Sweep"
+    ),
     "krag_eval.matching.settings": "ScoringSettings",
     "krag_eval.metrics": "FURTHER_METRICS",
     "krag_eval.metrics.judgments": "Judgments",
     "krag_eval.metrics.names": "DEFAULT_CUT_OFFS LIVE_CUT_OFFS",
-    "krag_eval.retrievers.evaluate": "RetrieverScores",
+    "krag_eval.retrievers": "RetrieverScores",
     "krag_eval_answers": "ANSWER_METRICS AnswerPairs AnswerResult AnswerRow evaluate_answers",
     "krag_eval_chunkers": "ChunkerComparison Chunking compare_chunkers",
     "krag_eval_formats": "TraceSession TraceSpan inspect_file read_traces",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
+from krag_eval._utils.objects import Printed
+from krag_eval._utils.serialization import Tabular
 from krag_eval._utils.version import __version__
 
 if TYPE_CHECKING:
@@ -12,12 +14,18 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-FORMATS = "krag_eval.formats"
-LABELS = "krag_eval.labels"
-REPORTS = "krag_eval.reports"
+Group = Literal[
+    "console_scripts",
+    "krag_eval.commands",
+    "krag_eval.formats",
+    "krag_eval.labels",
+    "krag_eval.models",
+    "krag_eval.reports",
+    "krag_eval.retrievers",
+]
 
 
-def offered(group: str) -> dict[str, EntryPoint]:
+def offered(group: Group) -> dict[str, EntryPoint]:
     """Return what is offered in a group, by name; what krag_eval brings itself goes before what others bring."""
     from importlib.metadata import entry_points  # takes longer than a module of this package
 
@@ -25,7 +33,7 @@ def offered(group: str) -> dict[str, EntryPoint]:
     return {one.name: one for one in found}
 
 
-def load(group: str, name: str) -> Any:
+def load(group: Group, name: str) -> Any:
     """Return the object that is offered under a name.
 
     Raises:
@@ -58,7 +66,7 @@ class ShownInNotebooks:
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        html: str = load(REPORTS, "notebook")(self)
+        html: str = load("krag_eval.reports", "notebook")(self)
         return html
 
 
@@ -81,5 +89,11 @@ class Pictured:
             InvalidInputError: There is no such picture, or no value is defined.
             MissingDependencyError: matplotlib is not installed.
         """
-        figure: Figure = load(REPORTS, "plot")(self, kind, **options)
+        figure: Figure = load("krag_eval.reports", "plot")(self, kind, **options)
         return figure
+
+
+class Presented(Printed, Pictured, ShownInNotebooks, Tabular):
+    """Base class of results that print as text, have a picture, and are tables in notebooks and other libraries."""
+
+    __slots__ = ()

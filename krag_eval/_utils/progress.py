@@ -47,13 +47,16 @@ class RunProgress:
 ProgressHook = Callable[[RunProgress], object]
 
 
-def reporter(hook: ProgressHook | None, name: str, total: int, *, resumed: int = 0) -> Callable[..., None]:
-    """Return a function that tells a hook, if there is one, how far a run has come since now.
+def reporter(progress: bool | ProgressHook | None, name: str, total: int, *, resumed: int = 0) -> Callable[..., None]:
+    """Return a function that tells what `progress` means, as `hook_for` reads it, how far a run has come since now.
 
     It takes `done`, `errors` and `is_over` as `RunProgress` has them, and `asked` where that is not what was done since
     now. `resumed` is how much was done before.
+
+    Raises:
+        InvalidInputError: `progress` means nothing.
     """
-    started = time.monotonic()
+    hook, started = hook_for(progress), time.monotonic()
 
     def report(done: int, errors: int = 0, asked: int | None = None, *, is_over: bool = False) -> None:
         if hook is not None:

@@ -63,7 +63,7 @@ class Retrying:
         """Return how long to wait; what is not worth another attempt is raised again."""
         if n_failures > self.retries or not self.is_temporary(error):
             raise error
-        asked = wait_asked(error)
+        _, asked = status_and_wait(error)
         if asked is None:
             return backoff(n_failures, self.first, self.longest)
         return min(asked, self.longest if self.longest_asked is None else self.longest_asked)
@@ -74,26 +74,44 @@ def backoff(n_failures: int, first: float, longest: float) -> float:
     return min(longest, first * 2.0 ** min(n_failures - 1, 30)) + random.uniform(0.0, min(first, longest))
 
 
-def wait_asked(error: BaseException) -> float | None:
-    """Return the seconds that the server asks to wait, by `Retry-After` (seconds or a date) or `retry-after-ms`.
+def status_and_wait(error: BaseException) -> tuple[int | None, float | None]:
+    """Return the HTTP status that a server answered, and the seconds that it asks to wait; each None if unknown.
 
-    The error, its response and its attributes `retry_after` and `retry_delay` are looked at. None if nothing is asked.
+    The error and its response are looked at. What is asked stands in `Retry-After` (seconds or a date) or
+    `retry-after-ms`, or in the attributes `retry_after` and `retry_delay`.
     """
-    headers = attribute(attribute(error, "response"), "headers") or attribute(error, "headers")
+    return _status(error), _wait_asked(error)
+
+
+def _status(error: BaseException) -> int | None:
+    response = _attribute(error, "response")
+    places = [(error, name) for name in ("status_code", "http_status", "status", "code")]
+    places += [(response, "status_code"), (response, "status")]
+    places.append((_attribute(response, "ResponseMetadata"), "HTTPStatusCode"))  # AWS
+    for holder, name in places:
+        value = _attribute(holder, name)
+        value = getattr(value, "value", value)  # an enumeration
+        if isinstance(value, int) and not isinstance(value, bool) and 100 <= value < 600:
+            return value
+    return None
+
+
+def _wait_asked(error: BaseException) -> float | None:
+    headers = _attribute(_attribute(error, "response"), "headers") or _attribute(error, "headers")
     found: dict[str, Any] = {}
     with contextlib.suppress(TypeError, ValueError):
         found = {str(name).lower(): value for name, value in dict(headers or {}).items()}
     milliseconds = _seconds(found.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
-    for given in (found.get("retry-after"), attribute(error, "retry_after"), attribute(error, "retry_delay")):
+    for given in (found.get("retry-after"), _attribute(error, "retry_after"), _attribute(error, "retry_delay")):
         seconds = _seconds(getattr(given, "total_seconds", lambda given=given: given)())
         if seconds is not None:
             return seconds
     return None
 
 
-def attribute(holder: object, name: str) -> Any:
+def _attribute(holder: object, name: str) -> Any:
     """Return an entry or attribute of a foreign object, or None."""
     try:
         return holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)

@@ -31,7 +31,7 @@ def start_thread(work: Callable[[], object], name: str) -> threading.Thread:
     return thread
 
 
-def start_call(function: Callable[[], T], name: str) -> tuple[Future[T], threading.Thread]:
+def _start_call(function: Callable[[], T], name: str) -> tuple[Future[T], threading.Thread]:
     """Call a function in a new daemon thread, in the context of the caller.
 
     Args:
@@ -81,6 +81,29 @@ class DaemonThreads:
             self._threads.append(start_thread(self._work, f"{self._name}-{len(self._threads)}"))
         return future
 
+    def map(self, function: Callable[[S], T], tasks: Iterable[S]) -> Generator[tuple[S, T]]:
+        """Yield each task with the result of the function, in the order of completion; then close.
+
+        At most as many tasks as there are threads are started ahead, and the next one only when the caller asks for
+        more: everything but the running calls has been handed to the caller.
+
+        Args:
+            function: Called with each task in one of the threads. What it raises is raised here, and ends the
+                iteration.
+            tasks: Taken as threads become free.
+        """
+        left, running = iter(tasks), dict[Future[T], S]()
+        try:
+            while True:
+                for task in islice(left, self._n_threads - len(running)):
+                    running[self.submit(function, task)] = task
+                if not running:
+                    return
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    yield running.pop(future), future.result()
+        finally:
+            self.close()
+
     def close(self) -> None:
         """Cancel the calls that have not started, and let each thread end after its current one; do not wait."""
         with contextlib.suppress(Empty):
@@ -95,33 +118,6 @@ class DaemonThreads:
         while (call := self._calls.get()) is not None:
             _settle(*call)
             del call  # nothing of it is kept alive while this thread waits
-
-
-def map_as_completed(
-    function: Callable[[S], T], tasks: Iterable[S], n_threads: int, name: str
-) -> Generator[tuple[S, T]]:
-    """Yield each task with the result of the function, in the order of completion.
-
-    At most `n_threads` tasks are started ahead, and the next one only when the caller asks for more: everything but
-    the running calls has been handed to the caller.
-
-    Args:
-        function: Called with each task in one of the threads. What it raises is raised here, and ends the iteration.
-        tasks: Taken as threads become free.
-        n_threads: How many calls are made at a time.
-        name: The prefix of the threads' names.
-    """
-    left, threads, running = iter(tasks), DaemonThreads(n_threads, name), dict[Future[T], S]()
-    try:
-        while True:
-            for task in islice(left, n_threads - len(running)):
-                running[threads.submit(function, task)] = task
-            if not running:
-                return
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                yield running.pop(future), future.result()
-    finally:
-        threads.close()
 
 
 _AwaitedCall = tuple[contextvars.Context, Callable[[], Any], "asyncio.Future[Any]"]
@@ -206,7 +202,7 @@ def run_in_own_loop(make: Callable[[], Coroutine[Any, Any, T]], n_threads: int) 
         n_threads: How many threads the loop may use for `asyncio.to_thread`, at least 8.
     """
     started: Future[Callable[[], object]] = Future()
-    outcome, thread = start_call(lambda: _run(make, n_threads, started), "krag-eval-run")
+    outcome, thread = _start_call(lambda: _run(make, n_threads, started), "krag-eval-run")
     try:
         return outcome.result()
     except BaseException:

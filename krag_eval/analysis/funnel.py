@@ -22,20 +22,21 @@ from krag_eval._utils.said import said
 from krag_eval._utils.serialization import data_frame, plain_fields
 from krag_eval._utils.suggestions import check_names
 from krag_eval.analysis.comparison.systems import Slice, slices_of, some
-from krag_eval.datasets import DOC_KEY, EvalSet, Run, RunRow, as_evalset
+from krag_eval.datasets import EvalSet, Run, RunRow
 from krag_eval.datasets.argument_order import gold_first
+from krag_eval.datasets.evalset import as_evalset
 from krag_eval.datasets.question import settings_at
 from krag_eval.datasets.run import check_run
 from krag_eval.datasets.sessions import Search, Stage
 from krag_eval.documents.columns import runs
-from krag_eval.documents.document import Document, as_document
+from krag_eval.documents.document import DOC_KEY, Document, as_document
 from krag_eval.documents.readers import OFFSETS, IdKey, fields_of, id_at
 from krag_eval.evaluation.detail import largest_cut_off
 from krag_eval.evaluation.pipeline import Judged, judge_batch, read_batch
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.rules import rules_of_set
 from krag_eval.evaluation.runs import evaluate_run
-from krag_eval.evaluation.sessions import has_filter, judge_sessions
+from krag_eval.evaluation.sessions import judge_sessions
 from krag_eval.matching import find_matches
 from krag_eval.matching.forbidden import Rules, find_forbidden
 from krag_eval.matching.matchability import SideCounts
@@ -56,11 +57,6 @@ _MEANINGS = {
     KEPT: said("fate-kept", "the last stage returned it within the cut-off"),
 }
 _LOST = said("fate-lost", "the stage was given it and did not return it")
-
-
-def meaning_of(fate: str) -> str:
-    """Say what a fate means."""
-    return _MEANINGS.get(fate, _LOST)
 
 
 FINAL = "final ranking"
@@ -179,6 +175,11 @@ class Funnel(Printed, Pictured, ComparedByFields):
     def counts(self) -> Mapping[str, int]:
         """Needs by fate, in the order of the pipeline; fates without any are left out. They add up to the needs."""
         return self.total.counts
+
+    @property
+    def meanings(self) -> dict[str, str]:
+        """What each fate of `counts` means, in words."""
+        return {fate: _MEANINGS.get(fate, _LOST) for fate in self.counts}
 
     @property
     def questions(self) -> dict[str, tuple[str, ...]]:
@@ -334,7 +335,7 @@ def funnel(
         slices=tuple(_slice(part, fates, needs, codes) for part in parts),
         errors={query_id: error for query_id, error in run.errors.items() if questions.get(query_id) is not None},
         notes=tuple(_notes(run, questions, ways)),
-        filter_loss=_filter_loss(visible, questions, run, checked, cut_offs[0]) if has_filter(run) else None,
+        filter_loss=_filter_loss(visible, questions, run, checked, cut_offs[0]) if run.has_filter else None,
         leaks={} if rules is None else _leaks(judged, rules.repeated(list(map(len, nodes))), ways, cut_offs[0]),
     )
 

@@ -7,11 +7,11 @@ import operator
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,14 +22,16 @@ from krag_eval._utils.files.io import read_whole
 from krag_eval._utils.formatting import aligned, format_value, number_of, one_line
 from krag_eval._utils.limits import limit, shown, to_allow
 from krag_eval._utils.objects import Printed, ShortRepr, cached_property
-from krag_eval._utils.plugins import REPORTS, load
+from krag_eval._utils.plugins import load
 from krag_eval._utils.serialization import plain_fields
-from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
+from krag_eval.datasets import EvalSet, Run
 from krag_eval.datasets.argument_order import gold_first
+from krag_eval.datasets.evalset import as_evalset
 from krag_eval.datasets.run import check_run
+from krag_eval.documents.document import DOC_KEY
 from krag_eval.documents.tokenizers import as_tokenizer
 from krag_eval.evaluation.intervals import Clusters, labels_of, proven_means, warn_of_shared_gold
-from krag_eval.evaluation.leaks import NOTHING_FORBIDDEN, describe_leaks
+from krag_eval.evaluation.leaks import NOTHING_FORBIDDEN
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.runs import evaluate_run
 from krag_eval.matching.settings import ScoringSettings, make_settings
@@ -106,6 +108,9 @@ _REQUIREMENT = re.compile(
 )
 
 
+_MOST_NAMED = 10
+
+
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """A bound on a number.
@@ -156,6 +161,28 @@ class Requirement:
         """Return whether a value meets the bound."""
         return bool(_SIGNS[self.sign](value, self.bound))
 
+    def missed_by(self, result: EvaluationResult, among: Container[int] | None = None) -> tuple[list[int], str]:
+        """Return the places of the queries whose own value misses the bound, the furthest first, and who they are.
+
+        Args:
+            result: What has to meet the bound.
+            among: The places that count; all by default.
+
+        Returns:
+            The places, and the ids of these queries, or their places where they have none; of many, the first ten.
+        """
+        columns = {} if result.detail is None else result.detail.values
+        values = columns.get(self.key.removeprefix("macro_").removeprefix("micro_"))
+        if values is None:
+            return [], ""
+        defined = np.flatnonzero(~np.isnan(values)).tolist()
+        places = [one for one in defined if (among is None or one in among) and not self.holds(values[one])]
+        places.sort(key=lambda place: values[place], reverse=self.sign.startswith("<"))
+        ids = None if result.detail is None else result.detail.query_ids
+        names = [f"query {one}" if ids is None else one_line(str(ids[one])) for one in places[:_MOST_NAMED]]
+        more = len(places) - len(names)
+        return places, ", ".join(names) + (f" and {more} more" if more > 0 else "")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demands:
@@ -173,7 +200,6 @@ class Demands:
 INCONCLUSIVE = ("report", "fail", "pass")
 _GATE_KEYS = ("require", "never", "no_drop", "inconclusive", "cluster", "confidence", "nights", "seed")
 _SCORING_KEYS = ("level", "doc_key", "proxy")
-SCORING_KEYS = (*ScoringSettings.__annotations__, *_SCORING_KEYS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +218,10 @@ class Policy:
         nights: For how many runs of the gate in a row that holds, such as 365 for a nightly job.
         seed: Of the random numbers in a report that begins with the gate; the gate itself draws none.
         scoring: How runs are scored: the settings of `evaluate_run`.
+        SCORING_KEYS: The names of these settings.
     """
+
+    SCORING_KEYS: ClassVar[tuple[str, ...]] = (*ScoringSettings.__annotations__, *_SCORING_KEYS)
 
     demands: Demands = field(default_factory=Demands)
     slices: Mapping[tuple[str, str], Demands] = field(default_factory=dict)
@@ -314,7 +343,7 @@ def _slices(table: Mapping[str, Any], level: float | None) -> dict[tuple[str, st
 
 
 def _scoring(table: Mapping[str, Any]) -> Mapping[str, Any]:
-    _check_keys(table, SCORING_KEYS, "[scoring]")
+    _check_keys(table, Policy.SCORING_KEYS, "[scoring]")
     make_settings(**{name: value for name, value in table.items() if name not in _SCORING_KEYS})
     as_tokenizer(table.get("tokenizer", "words"))
     if not isinstance(table.get("doc_key", ""), str):
@@ -399,7 +428,7 @@ class GateReport(Printed):
 
     def to_markdown(self) -> str:
         """Return a Markdown summary for a comment on a pull request."""
-        text: str = load(REPORTS, "summary")(self)
+        text: str = load("krag_eval.reports", "summary")(self)
         return text
 
 
@@ -751,9 +780,8 @@ def _of_leaks(result: EvaluationResult, requirement: Requirement, where: str | N
     cut_off = requirement.key.partition("@")[2]
     review = result.leaks(int(cut_off) if cut_off.isdecimal() else None)
     status = Status.PASS if requirement.holds(value) else Status.FAIL
-    said = describe_leaks(review.n_leaking, review.n_defined, review.k)
     measured, allowed = (
-        f"{requirement.key} = {format_value(value)}: {said}",
+        f"{requirement.key} = {format_value(value)}: {review.title}",
         f"{requirement.sign} {requirement.bound:g}",
     )
     named = tuple(map(str, review.rows[:_MOST_LEAKS])) if status is Status.FAIL else ()
@@ -809,28 +837,7 @@ def assert_retrieval(
         lines += [f"  {check.status}: {check.requirement} ({check.found})" for check, _ in missed]
         for check, requirement in missed:
             lines += [f"  {leak}" for leak in check.leaks]
-            if failing := missed_by(result, requirement):
-                named = name_questions(result, failing)
+            failing, named = requirement.missed_by(result)
+            if failing:
                 lines.append(f"  {number_of(len(failing), 'query')} with {requirement.key} out of bounds: {named}")
         raise AssertionError("\n".join([*lines, str(result)]))
-
-
-_MOST_NAMED = 10
-
-
-def missed_by(result: EvaluationResult, requirement: Requirement) -> list[int]:
-    """Return the places of the queries whose own value misses the bound, the furthest from it first."""
-    columns = {} if result.detail is None else result.detail.values
-    values = columns.get(requirement.key.removeprefix("macro_").removeprefix("micro_"))
-    if values is None:
-        return []
-    places = [place for place in np.flatnonzero(~np.isnan(values)).tolist() if not requirement.holds(values[place])]
-    return sorted(places, key=lambda place: values[place], reverse=requirement.sign.startswith("<"))
-
-
-def name_questions(result: EvaluationResult, places: Sequence[int]) -> str:
-    """Return the ids of queries, or their places where they have none; of many, the first ten."""
-    ids = None if result.detail is None else result.detail.query_ids
-    names = [f"query {place}" if ids is None else one_line(str(ids[place])) for place in places[:_MOST_NAMED]]
-    more = len(places) - len(names)
-    return ", ".join(names) + (f" and {more} more" if more > 0 else "")

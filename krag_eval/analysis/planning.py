@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -79,16 +80,16 @@ def questions_needed(
         sums, times = np.array([-1.0, 0.0, 1.0]), np.array([differ, 1 - 2 * differ, differ])
         return _needed(BoundedMean(sums, np.ones(3), times, -1.0, 1.0, 1), effect, confidence, power)
     results = pilot_results(pilot)
-    name, values = pilot_differences(results, key)
+    found = PilotValues.of(results, key)
     labels = labels_of(results[0], cluster, evalset)
-    defined = ~np.isnan(values)
-    values, labels, is_single = values[defined], None if labels is None else labels[defined], len(results) == 1
-    if pilot_deviation(values, is_single) is None:
+    defined = ~np.isnan(found.values)
+    values, labels = found.values[defined], None if labels is None else labels[defined]
+    if found.sd is None:
         raise InvalidInputError(
-            f"{name} has {len(values)} values in the pilot, all of them equal: this does not show how much questions "
-            "differ. Take a larger pilot."
+            f"{found.key} has {len(values)} values in the pilot, all of them equal: this does not show how much "
+            "questions differ. Take a larger pilot."
         )
-    if is_single:
+    if len(results) == 1:
         values = (values - values.mean()) * math.sqrt(2)
     return _needed(without_a_difference(values, labels), effect, confidence, power)
 
@@ -125,24 +126,36 @@ def pilot_results(pilot: object) -> list[EvaluationResult]:
     return list(results)
 
 
-def pilot_differences(results: Sequence[EvaluationResult], key: str | None) -> tuple[str, FloatArray]:
-    """Return a key, and the differences of two systems in it, or the values of one; NaN where undefined.
+class PilotValues(NamedTuple):
+    """What a pilot shows in one key.
 
-    Raises:
-        InvalidInputError: They have no such key, or are of different questions.
+    Attributes:
+        key: The key.
+        values: The differences of two systems, or the values of one; NaN where undefined.
+        n: How many are defined.
+        sd: The standard deviation of differences to expect; None where all values are equal.
     """
-    first, last = (result.detail.values if result.detail else {} for result in (results[0], results[-1]))
-    keys = [name for name in first if name in last]
-    name = (keys[0] if len(keys) == 1 else "") if key is None else key if key in keys else as_key(key)
-    if name not in keys:
-        refuse("key", f"one of {', '.join(keys)}", key, "Name the one that decides.")
-    if len(first[name]) != len(last[name]):
-        raise InvalidInputError("The two results are of different questions. Score both systems on the same ones.")
-    return name, first[name] if len(results) == 1 else last[name] - first[name]
 
+    key: str
+    values: FloatArray
+    n: int
+    sd: float | None
 
-def pilot_deviation(values: FloatArray, is_single: bool) -> float | None:
-    """Return the standard deviation of differences to expect; None where all values are equal."""
-    values = values[~np.isnan(values)]
-    deviation = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-    return deviation * (math.sqrt(2) if is_single else 1) or None
+    @classmethod
+    def of(cls, results: Sequence[EvaluationResult], key: str | None) -> PilotValues:
+        """Return the differences of two results, or the values of one.
+
+        Raises:
+            InvalidInputError: They have no such key, or are of different questions.
+        """
+        first, last = (result.detail.values if result.detail else {} for result in (results[0], results[-1]))
+        keys = [name for name in first if name in last]
+        name = (keys[0] if len(keys) == 1 else "") if key is None else key if key in keys else as_key(key)
+        if name not in keys:
+            refuse("key", f"one of {', '.join(keys)}", key, "Name the one that decides.")
+        if len(first[name]) != len(last[name]):
+            raise InvalidInputError("The two results are of different questions. Score both systems on the same ones.")
+        values = first[name] if len(results) == 1 else last[name] - first[name]
+        defined = values[~np.isnan(values)]
+        deviation = float(defined.std(ddof=1)) if len(defined) > 1 else 0.0
+        return cls(name, values, len(defined), deviation * (math.sqrt(2) if len(results) == 1 else 1) or None)

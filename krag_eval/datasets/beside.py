@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError, Parts
-from krag_eval._utils.plugins import FORMATS, load
+from krag_eval._utils.plugins import load
 
 
 @functools.cache
@@ -17,7 +17,7 @@ def beside(name: str) -> Any:
     Raises:
         InvalidInputError: The package is missing, or cannot be imported.
     """
-    return load(FORMATS, name)
+    return load("krag_eval.formats", name)
 
 
 def suggestion(

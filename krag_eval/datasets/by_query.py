@@ -28,18 +28,10 @@ from krag_eval.documents.readers import as_id, listed_id
 from krag_eval.documents.stores import is_answer
 
 
-def gold_document(doc_id: str, grade: str, place: str, **metadata: str) -> Document:
-    """Return a judged document.
-
-    Raises:
-        InvalidInputError: The grade is not a number.
-    """
-    return Document(id=doc_id, grade=number_in(grade, place, "The grade"), metadata=metadata)
-
-
-def order_of(scores: Sequence[float], ids: Sequence[str]) -> list[int]:
+def order_of(scores: Sequence[float], ids: Sequence[str] | Sequence[int]) -> list[int]:
     """Return the positions in the order of trec_eval."""
-    single = in_single_precision(scores)
+    with np.errstate(over="ignore"):  # what is out of range ties with infinity there too
+        single = np.asarray(scores, dtype=np.float64).astype(np.float32).tolist()
     return sorted(range(len(ids)), key=lambda place: (single[place], ids[place]), reverse=True)
 
 
@@ -56,13 +48,6 @@ def number_in(text: str, place: str, what: str) -> float:
     if not math.isfinite(value):
         raise InvalidInputError(f"{place}: {what} is {text!r:.60}. It must be a finite number.")
     return value
-
-
-def in_single_precision(scores: Sequence[float]) -> list[float]:
-    """Return the scores as trec_eval keeps them."""
-    with np.errstate(over="ignore"):  # what is out of range ties with infinity there too
-        rounded: list[float] = np.asarray(scores, dtype=np.float64).astype(np.float32).tolist()
-    return rounded
 
 
 def by_query(given: Any) -> dict[str, object] | None:
@@ -116,7 +101,8 @@ def judged_documents(value: object, place: str) -> object:
     """
     if not is_table(value):
         return value
-    return [gold_document(doc_id, repr(grade), place) for doc_id, grade in _numbers(value, place).items()]
+    grades = {doc_id: number_in(repr(grade), place, "The grade") for doc_id, grade in _numbers(value, place).items()}
+    return [Document(id=doc_id, grade=grade) for doc_id, grade in grades.items()]
 
 
 def ranked_documents(value: object, place: str) -> object:

@@ -11,13 +11,10 @@ from typing import Any
 from krag_eval._utils.errors import InvalidInputError
 from krag_eval._utils.files.io import is_file, unreadable
 from krag_eval.datasets.beside import beside
-from krag_eval.datasets.formats.source import Source
+from krag_eval.datasets.formats.source import ID_KEYS, TEXT_KEYS, Source
 from krag_eval.datasets.question import check_new
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import as_id
-
-ID_KEYS = ("id", "_id", "chunk_id", "docid", "docno", "doc_id")
-TEXT_KEYS = ("text", "contents", "content", "page_content", "passage")
 
 
 def read_corpus(
@@ -101,7 +98,7 @@ def _check_new(seen: set[str], place: str, document: Document) -> Document:
 
 
 def _documents(source: Source, prepend_title: bool) -> Iterator[tuple[str, Document]]:
-    are_passages = source.named or not (source.names.isdisjoint(ID_KEYS) or source.names.isdisjoint(TEXT_KEYS))
+    are_passages = source.named or source.has_passages
     others = None if are_passages else beside("passages")(source)
     yield from source.each(partial(read_passage, prepend_title=prepend_title)) if others is None else others
 

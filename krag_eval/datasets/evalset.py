@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import operator
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, describe_type, did_you_mean, errors_at, warn
 from krag_eval._utils.objects import cached_property
 from krag_eval._utils.plugins import ShownInNotebooks
@@ -15,7 +17,7 @@ from krag_eval._utils.serialization import data_frame
 from krag_eval.datasets.beside import beside
 from krag_eval.datasets.by_query import by_query, is_table, judged_documents
 from krag_eval.datasets.frames import rows_of_frame
-from krag_eval.datasets.question import DOC_KEY, GOLD, RULES, Question, check_new, of_other_names, without_gold
+from krag_eval.datasets.question import DOC_KEY, GOLD, LEVELS, RULES, Question, check_new, of_other_names, without_gold
 from krag_eval.datasets.rules import with_rules
 from krag_eval.documents.document import Document
 from krag_eval.documents.readers import OWN_ID, IdKey, as_id, looks_like_id, reader_of, split_pair
@@ -125,7 +127,19 @@ class EvalSet(ShownInNotebooks, Sequence[Question]):
 
     def gold(self, level: str = "chunk", doc_key: IdKey = DOC_KEY) -> list[list[Any]]:
         """Return the gold documents of each question at a level, as `evaluate` takes them."""
-        return [question.gold_at(level, doc_key) for question in self]
+        if one_of("level", level, LEVELS) == "chunk":
+            return [question.gold_chunks() for question in self]
+        return [question.gold_documents(doc_key) for question in self]
+
+    def find_doc_key(self, found: Iterable[Document]) -> str | None:
+        """Return the metadata key under which most of these documents have ids of gold documents; None if none has.
+
+        It is `.id` where no key has them, and documents have them as their own ids.
+        """
+        wanted, listed = {doc_id for question in self for doc_id in question.gold_doc_ids}, list(found)
+        keys = Counter(key for document in listed for key, value in document.metadata.items() if as_id(value) in wanted)
+        own = OWN_ID if any(document.id in wanted for document in listed) else None
+        return next((key for key, _ in keys.most_common(1)), own)
 
     def where(self, keep: Callable[[Question], bool] | None = None, **values: object) -> EvalSet:
         """Return the questions for which `keep` holds and whose fields, or metadata, have these values.

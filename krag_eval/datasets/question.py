@@ -124,6 +124,8 @@ class Question(ShortRepr):
 
     def gold_chunks(self) -> list[Any]:
         """Return the gold at chunk level: the gold documents and needs, then the gold chunk ids that none has."""
+        if not self.gold_chunk_ids:
+            return [*self.gold]
         known = {document.id for document in alternatives_in(self.gold)}
         return [*self.gold, *(Document(id=chunk_id) for chunk_id in self.gold_chunk_ids if chunk_id not in known)]
 
@@ -137,10 +139,12 @@ class Question(ShortRepr):
         grades: dict[str, float | None] = dict.fromkeys(self.gold_doc_ids)
         needs: list[Document | Need] = []
         for entry in self.gold:
-            documents = alternatives_in([entry])
-            named = (id_at(document.metadata, doc_key) for document in documents)
+            documents = entry.any_of if isinstance(entry, Need) else (entry,)
+            named = [id_at(document.metadata, doc_key) for document in documents if document.metadata]
+            if not any(named):
+                continue
             doc_ids = dict.fromkeys(one for one in named if one is not None)
-            grade = read_grade(documents[0], grade_key) if doc_ids else 0.0
+            grade = read_grade(documents[0], grade_key)
             if len(doc_ids) > 1:
                 needs.append(
                     Need(any_of=[Document(id=one, metadata=fields_of(one, doc_key)) for one in doc_ids], grade=grade)

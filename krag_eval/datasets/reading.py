@@ -162,17 +162,23 @@ def read_run(
     header = native.run_header(source) if read is native.rankings else {}
     rankings: dict[str, RunRow] = {}
     unknown: list[str] = []
+    again: dict[str, list[str | None]] = {}
 
     def check(place: str, row: RunRow) -> RunRow:
-        if header and (checked := known(row, id_key, place)) is not row:  # older versions recorded such rows
-            row = checked
-            unknown.append(str(row.error))
-        check_documents(place, "retrieved", row.found, id_key=id_key)
+        ids = [one.id for one in row.retrieved]
+        if None in ids or row.searches or row.cited:  # few rows must be looked at closer
+            if header and (checked := known(row, id_key, place)) is not row:  # older versions recorded such rows
+                row = checked
+                unknown.append(str(row.error))
+            check_documents(place, "retrieved", row.found, id_key=id_key)
+            ids = [one.id for one in row.retrieved if one.id is not None]
         check_new(row.query_id, rankings, f"{place}: the query")
         if evalset is not None and evalset.get(row.query_id) is None:
             raise InvalidInputError(
                 f"{place}: the evaluation set has no question {row.query_id!r:.60}. Is this the run of another set?"
             )
+        if len({*ids}) < len(ids):
+            again[row.query_id] = ids
         return row
 
     with without_collector(), source.rejects.kept(source.lines):
@@ -180,13 +186,12 @@ def read_run(
             rankings[row.query_id] = row
     if not rankings:
         warn(f"{path}: holds no ranking, so every question counts as nothing retrieved. Is it the right file?")
-    ids = {query: [one.id for one in row.retrieved if one.id is not None] for query, row in rankings.items()}
-    again = [query for query, found in ids.items() if len({*found}) < len(found)]
     if again:
-        twice = next(one for one, n in Counter(ids[again[0]]).items() if n > 1)
+        first, ids = next(iter(again.items()))
+        twice = next(one for one, n in Counter(ids).items() if n > 1)
         warn(
             f"{path}: {number_of(len(again), 'query')} with the same document several times, such as {twice!r:.60} for "
-            f"{again[0]!r:.60}. Only its first rank can count as found."
+            f"{first!r:.60}. Only its first rank can count as found."
         )
     if unknown:
         warn(

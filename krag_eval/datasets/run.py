@@ -206,6 +206,13 @@ class Run(ShownInNotebooks):
         """Whether a row is a session of several searches, so that metrics of one ranking say nothing."""
         return any(row.is_session for row in self.rows.values())
 
+    @property
+    def has_filter(self) -> bool:
+        """Whether a stage says that it is a filter."""
+        rows = [row for row in self.rows.values() if row.error is None]
+        stages = [stage for row in rows for stage in (*row.stages, *(s for one in row.searches for s in one.stages))]
+        return any(stage.is_filter() for stage in stages)
+
     def flatten(self, searches: str) -> Run:
         """Return the run with one ranking per question, for metrics of rankings; sessions lose their searches.
 
@@ -263,6 +270,15 @@ class Run(ShownInNotebooks):
     def missing(self, evalset: EvalSet) -> list[str]:
         """Return the ids of the questions without a row; these count as nothing retrieved."""
         return [question_id for question_id in evalset.ids if question_id not in self.rows]
+
+
+def without_unknown(run: Run, id_key: IdKey | None) -> Run:
+    """Return the run with each row as an error that has a document of which neither an id nor a text is known."""
+    rows = run.rows
+    suspects = {query for query, row in rows.items() for one in row.retrieved if not (one.id or one.text)}
+    suspects |= {query for query, row in rows.items() if row.searches or row.cited}
+    errors = {query: row for query in suspects if (row := known(rows[query], id_key)) is not rows[query]}
+    return replace(run, rows={**rows, **errors}) if errors else run
 
 
 def known(row: RunRow, id_key: IdKey | None, place: str = "") -> RunRow:
@@ -344,25 +360,6 @@ def as_run(given: Any, name: str | None = None) -> Run:
         rows.append(RunRow.from_dict({"query_id": query, "retrieved": retrieved}))
     own_name = getattr(given, "name", None)
     return Run.of(name or (own_name if isinstance(own_name, str) and own_name else "run"), rows)
-
-
-def system_of(name: str, run: Run) -> str:
-    """Return the name of the system that a run is of: its own, without the repetition at its end.
-
-    >>> system_of("dense-2", Run.of("dense-2", [], parameters={"repetition": 2}))
-    'dense'
-    """
-    if run.repetition is None or not name.endswith(run.repetition):
-        return name
-    return name.removesuffix(run.repetition).rstrip("-_.# ") or name
-
-
-def by_system(runs: Mapping[str, Run]) -> dict[str, list[Run]]:
-    """Return the runs of each system: those whose names differ in the repetition alone are of one."""
-    systems: dict[str, list[Run]] = {}
-    for name, run in runs.items():
-        systems.setdefault(system_of(name, run), []).append(run)
-    return systems
 
 
 def check_run(run: object) -> None:

@@ -55,6 +55,10 @@ class Stage(ShortRepr):
             further={name: value for name, value in row.items() if name not in _STAGE_FIELDS},
         )
 
+    def is_filter(self, name: str | None = None) -> bool:
+        """Return whether it is the filter of this name, or by default one whose name says that it is a filter."""
+        return bool(self.inputs) and (self.name == name if name else "filter" in self.name.casefold())
+
     def to_dict(self) -> dict[str, Any]:
         """Return the stage to write."""
         row: dict[str, Any] = {"name": self.name, "retrieved": document_rows(self.retrieved)}

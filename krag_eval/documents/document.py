@@ -78,7 +78,7 @@ class Document(ShortRepr):
                 f"the id, or Document(text={value}) if it is the text."
             )
         put = object.__setattr__  # the dataclass is frozen
-        put(self, "id", nfc(id) if isinstance(id, str) else id)
+        put(self, "id", nfc(id) if isinstance(id, str) and not id.isascii() else id)
         put(self, "text", text)
         put(self, "grade", grade)
         put(self, "score", score)

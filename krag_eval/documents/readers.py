@@ -646,9 +646,11 @@ def as_id(value: object) -> str | None:
     >>> as_id("d1"), as_id(7), as_id(""), as_id(True), as_id(1.0)
     ('d1', '7', None, None, None)
     """
+    if type(value) is str and value.isascii():  # as nearly all are
+        return value or None
     if isinstance(value, str):
         return nfc(str.__str__(value)) or None
-    if isinstance(value, bool) or not (isinstance(value, Integral) or _is_uuid(value)):
+    if value is None or isinstance(value, bool) or not (isinstance(value, Integral) or _is_uuid(value)):
         return None
     try:
         return str(value)

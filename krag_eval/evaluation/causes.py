@@ -45,19 +45,6 @@ HELD = ("other_id", "in_longer_text", "cut", "piece")
 _LEAST_PART, _LEAST_OF_ALL = 20, 8
 
 
-def ranks_of_causes(detail: Detail, causes: Sequence[str], doc_key: IdKey) -> tuple[IntArray, IntArray]:
-    """Return what tells the causes of rankings at every cut-off, two numbers for each gold document.
-
-    The first is the rank that it would have without the repeats and near duplicates above it: at a cut-off between that
-    and its rank, it is `crowded_out`. The second is the first rank of another chunk of its document, where nothing is
-    like it: from that cut-off on, it is `wrong_chunk`, and `never_retrieved` before. 0 where there is none.
-    """
-    without = _ranks_without_repeats(detail, detail.gold_rank > 1)
-    wanted = np.isin(np.array(causes, dtype=object), ["wrong_chunk", "never_retrieved"])
-    same = _same_document(detail, detail.gold.first.copy(), wanted, doc_key, None)
-    return without, same
-
-
 @dataclass(frozen=True, slots=True)
 class Fates:
     """What became of each gold document, and why; one entry for each, as the `gold_` columns of `Judgments` have.
@@ -108,7 +95,7 @@ def decide(
     nearest = replace(nearest, rank=nearest.rank.copy(), similarity=nearest.similarity.copy())
     held = hold(detail, shown, wanted, nearest)
     within = k if detail.sessions is None else None  # a session shows the first k ranks of each search
-    without = _ranks_without_repeats(detail, is_asked & ~is_found & (rank > 0) & (within is not None))
+    without = ranks_without_repeats(detail, is_asked & ~is_found & (rank > 0) & (within is not None))
     by_cause: dict[str, BoolArray] = {
         FOUND: is_found,
         "retriever_error": failed[query],
@@ -117,7 +104,7 @@ def decide(
         "ranked_below_k": rank > 0,
         **{name: held == number for number, name in enumerate(HELD)},
         "near_miss": nearest.rank > 0,
-        "wrong_chunk": _same_document(detail, shown, wanted & (nearest.rank == 0), doc_key, within) > 0,
+        "wrong_chunk": same_document(detail, shown, wanted & (nearest.rank == 0), doc_key, within) > 0,
         "never_retrieved": np.ones(len(rank), dtype=bool),
     }
     names = list(by_cause)
@@ -129,20 +116,20 @@ def decide(
     return Fates(causes, nearest, shown, k)
 
 
-def _same_document(detail: Detail, shown: IntArray, wanted: BoolArray, doc_key: IdKey, k: int | None) -> IntArray:
+def same_document(detail: Detail, shown: IntArray, wanted: BoolArray, doc_key: IdKey, k: int | None) -> IntArray:
     """Return the first rank of another chunk of the source of each wanted gold document, among the first `k` ranks.
 
     0 where there is none.
     """
-    batch, table, query = detail.documents, detail.gold, detail.judged.gold_query
+    batch, query = detail.documents, detail.judged.gold_query.tolist()
+    golds, first, stop = batch.actual.documents, detail.gold.first.tolist(), detail.gold.stop.tolist()
     same = np.zeros(len(query), dtype=np.int64)
     retrieved: dict[int, dict[str | None, int]] = {}
     for number in np.flatnonzero(wanted).tolist():
-        places = range(int(table.first[number]), int(table.stop[number]))
-        doc_ids = {place: _document_id(batch.actual.documents[place], doc_key) for place in places}
+        doc_ids = {place: _document_id(golds[place], doc_key) for place in range(first[number], stop[number])}
         if not any(doc_ids.values()):
             continue
-        q = int(query[number])
+        q = query[number]
         if q not in retrieved:
             start, end = batch.predicted.offsets[q : q + 2].tolist()
             end = end if k is None else min(end, start + k)
@@ -262,7 +249,7 @@ def _extended(borders: list[int], text: str, length: int, letter: str) -> int:
     return length + (text[length] == letter)
 
 
-def _ranks_without_repeats(detail: Detail, wanted: BoolArray) -> IntArray:
+def ranks_without_repeats(detail: Detail, wanted: BoolArray) -> IntArray:
     """Return the ranks that wanted gold documents would have without repeats and near duplicates above them.
 
     0 where one is not wanted, or repeats or resembles what is above it itself.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from krag_eval._utils.limits import DEFAULT_LIMITS
 from krag_eval.datasets.formats.registry import formats, written_formats
 from krag_eval.datasets.question import LEVELS
 from krag_eval.datasets.run import FLATTENED
@@ -17,6 +18,7 @@ CHOICES_OF: Mapping[str, Iterable[str] | Callable[[], Iterable[str]]] = {
     "flatten": FLATTENED,
     "id_map": ID_MAPS,
     "level": LEVELS,
+    "limits": DEFAULT_LIMITS,
     "match_method": MATCH_METHODS,
     "metrics": ALL_METRICS,
     "read_format": formats,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, overload
@@ -10,18 +11,20 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray, IntArray
 from krag_eval._utils.errors import InvalidInputError
-from krag_eval._utils.formatting import number_of
+from krag_eval._utils.formatting import number_of, one_line
 from krag_eval._utils.objects import ComparedByFields, Printed, ShortRepr, cached_property
+from krag_eval._utils.said import listed, said
 from krag_eval._utils.serialization import data_frame
 from krag_eval.documents.columns import runs
 from krag_eval.matching import Batch, Matches
 from krag_eval.matching.id_batch import with_documents
 from krag_eval.matching.nearest import Nearest, nearest_of, some_queries
 from krag_eval.metrics.aggregation import NoAnswerState, Tally
-from krag_eval.metrics.cut_offs import check_ranks
+from krag_eval.metrics.cut_offs import GivenCutOff, check_ranks
 from krag_eval.metrics.judgments import Judgments, repeats_of
 from krag_eval.metrics.leaks import Leaks
 from krag_eval.metrics.sessions import SessionJudgments
+from krag_eval.metrics.spans import SpanParts, shared_parts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,6 +51,41 @@ class GoldTable(NamedTuple):
     first: IntArray
     stop: IntArray
     matched: Nearest
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SearchOutcome(ShortRepr):
+    """What one search of a session brought.
+
+    Attributes:
+        number: Its number, from 1.
+        query: What was searched for, or None.
+        n_retrieved: How many documents it returned.
+        n_new: How many documents within the cut-off no earlier search had shown.
+        covered: How many needs it was the first to cover.
+        is_complete: Whether all needs are covered after it.
+    """
+
+    number: int
+    query: str | None
+    n_retrieved: int
+    n_new: int
+    covered: int
+    is_complete: bool
+
+    def __str__(self) -> str:
+        query = "" if self.query is None else f" {one_line(self.query)!r:.80}"
+        return f"search {self.number}{query}: {self.brought}"
+
+    @property
+    def brought(self) -> str:
+        """What it brought, in words."""
+        new = said("brought-new", "{n} new", n=self.n_new) if self.n_new else said("brought-nothing", "nothing new")
+        brought = [number_of(self.n_retrieved, "document"), new]
+        if self.covered:
+            brought.append(said("brought-gold", "covers {n} more of the gold", n=self.covered))
+            brought += [said("brought-all", "the evidence is complete")] if self.is_complete else []
+        return listed(brought)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,13 +124,49 @@ class Detail(ShortRepr, ComparedByFields):
 
     def names(self, query: int) -> tuple[str | None, str | None]:
         """Return the id and the text of a query, where given."""
-        named, asked = (None if column is None else column[query] for column in (self.query_ids, self.queries))
-        return named, asked
+        named = None if self.query_ids is None else self.query_ids[query]
+        return named, None if self.queries is None else self.queries[query]
 
     def covered_within(self, k: int | None) -> IntArray:
         """Return how many gold documents are within the first `k` ranks, of any search; shape (n_queries,)."""
         is_found = (self.gold_rank > 0) & ((self.gold_rank <= k) if k is not None else True)
         return np.bincount(self.judged.gold_query[is_found], minlength=len(self.judged))
+
+    def search_outcomes(self, k: GivenCutOff) -> list[list[SearchOutcome]]:
+        """Return for each session what its searches brought, within the first `k` ranks of each; none for rankings."""
+        sessions = self.sessions
+        if sessions is None:
+            return []
+        if k in sessions.outcomes:
+            return sessions.outcomes[k]
+        first, last = sessions.first_searches(k), sessions.completed(k).tolist()
+        new = sessions.new_documents(k).tolist()
+        covered: list[Counter[int]] = [Counter() for _ in last]
+        for session, search in zip(sessions.gold_session.tolist(), first.tolist(), strict=True):
+            covered[session][search] += 1
+        sizes, starts = sessions.batch.predicted.sizes.tolist(), sessions.offsets.tolist()
+        sessions.outcomes[k] = [
+            [
+                SearchOutcome(
+                    number=number + 1,
+                    query=sessions.queries[row],
+                    n_retrieved=sizes[row],
+                    n_new=new[row],
+                    covered=covered[session][number],
+                    is_complete=0 <= last[session] <= number,
+                )
+                for number, row in enumerate(range(start, start + n))
+            ]
+            for session, (start, n) in enumerate(zip(starts[:-1], sessions.n_searches.tolist(), strict=True))
+        ]
+        return sessions.outcomes[k]
+
+    def shared_parts(self, query: int, k: int | None) -> tuple[list[SpanParts | None], list[SpanParts | None]]:
+        """Return what the gold spans within `k` and the chunks of a query share, as starts and ends in each of them.
+
+        None stands for one without a place.
+        """
+        return shared_parts(self.judged, self.documents, query, k)
 
     @cached_property
     def documents(self) -> Batch:

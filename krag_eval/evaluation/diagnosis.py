@@ -19,7 +19,7 @@ from krag_eval._utils.plugins import ShownInNotebooks
 from krag_eval._utils.serialization import Tabular, data_frame, plain_fields
 from krag_eval.documents.document import Document, as_document
 from krag_eval.documents.readers import IdKey
-from krag_eval.evaluation.causes import CAUSES, FOUND, HELD, Fates, decide
+from krag_eval.evaluation.causes import CAUSES, FOUND, HELD, Fates, decide, ranks_without_repeats, same_document
 from krag_eval.evaluation.detail import Detail, Scored, cut_off_of, detail_of
 from krag_eval.matching import Batch
 from krag_eval.matching.nearest import NEAR, Nearest
@@ -167,6 +167,18 @@ class Diagnosis(Printed, ShownInNotebooks, Tabular, ComparedByFields):
         counter = Counter(self.causes)
         return {cause: counter[cause] for cause in CAUSES if counter[cause]}
 
+    def ranks_of_causes(self, detail: Detail) -> tuple[IntArray, IntArray]:
+        """Return what tells the causes of rankings at every cut-off, two numbers for each gold document of a result.
+
+        The first is the rank that it would have without the repeats and near duplicates above it: at a cut-off between
+        that and its rank, it is `crowded_out`. The second is the first rank of another chunk of its document, where
+        nothing is like it: from that cut-off on, it is `wrong_chunk`, and `never_retrieved` before. 0 where there is
+        none.
+        """
+        wanted = np.isin(np.array(self.causes, dtype=object), ["wrong_chunk", "never_retrieved"])
+        same = same_document(detail, detail.gold.first.copy(), wanted, self.doc_key, None)
+        return ranks_without_repeats(detail, detail.gold_rank > 1), same
+
     def to_dict(self) -> dict[str, Any]:
         """Return counts, ceilings and every miss, ready for JSON."""
         row = plain_fields(self, "signature", "k", "n_gold", "n_found", "counts", "ceilings", "misses")
@@ -244,29 +256,27 @@ def misses_of(detail: Detail, fates: Fates, numbers: Iterable[int]) -> Iterator[
     """Yield those of these gold documents that were missed, each with its cause."""
     batch, table = detail.documents, detail.gold
     shares = found_shares(detail.judged, batch, fates.k).tolist() if batch.settings.uses_spans else None
-    for number in numbers:
-        if fates.cause[number] == FOUND:
-            continue
-        query, rank, first = (
-            int(column[number]) for column in (detail.judged.gold_query, detail.gold_rank, table.first)
-        )
+    missed = [number for number in numbers if fates.cause[number] != FOUND]
+    nearest, documents, offsets = fates.nearest, batch.actual.documents, batch.actual.offsets
+    columns = detail.judged.gold_query, detail.gold_rank, table.first, table.stop, fates.shown, nearest.rank
+    found = zip(missed, *(column[missed].tolist() for column in (*columns, nearest.similarity)), strict=True)
+    for number, query, rank, first, stop, shown, near, similarity in found:
         named, asked = detail.names(query)
-        similarity = float(fates.nearest.similarity[number])
-        search, near_rank = detail.place(query, int(fates.nearest.rank[number]))
+        search, near_rank = detail.place(query, near)
         if detail.sessions is not None and rank:
             search = int(detail.sessions.best_places[1][number]) + 1
         yield Miss(
             query_index=query,
             query_id=named,
             query=asked,
-            gold_index=first - int(batch.actual.offsets[query]),
-            gold=as_document(batch.actual.documents[int(fates.shown[number])], id_key=batch.settings.id_key),
+            gold_index=first - int(offsets[query]),
+            gold=as_document(documents[shown], id_key=batch.settings.id_key),
             cause=fates.cause[number],
             rank=rank or None,
             near_rank=near_rank or None,
             similarity=None if math.isnan(similarity) else similarity,
-            near=_document_at(batch, query, int(fates.nearest.rank[number])),
-            n_alternatives=int(table.stop[number]) - first,
+            near=_document_at(batch, query, near),
+            n_alternatives=stop - first,
             share=None if shares is None else shares[number],
             search=search,
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,20 +11,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from krag_eval._utils.arrays import IntArray
-from krag_eval._utils.formatting import clip, escape_controls, number_of, one_line
+from krag_eval._utils.errors import show
+from krag_eval._utils.formatting import number_of, one_line
 from krag_eval._utils.objects import ShortRepr
-from krag_eval._utils.said import listed, said
 from krag_eval.documents.document import DOC_KEY, Document, as_document
 from krag_eval.documents.readers import shown_id
-from krag_eval.evaluation.detail import Detail
+from krag_eval.evaluation.detail import Detail, SearchOutcome
 from krag_eval.matching import Batch, Matches
 from krag_eval.matching.nearest import Nearest
 from krag_eval.metrics.ndcg import ideal_of
-from krag_eval.metrics.spans import SpanParts, shared_parts
+from krag_eval.metrics.spans import SpanParts
 
 if TYPE_CHECKING:
-    from krag_eval.metrics.cut_offs import GivenCutOff
-    from krag_eval.metrics.sessions import SessionJudgments
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,67 +122,6 @@ class RankOutcome(ShortRepr):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class SearchOutcome(ShortRepr):
-    """What one search of a session brought.
-
-    Attributes:
-        number: Its number, from 1.
-        query: What was searched for, or None.
-        n_retrieved: How many documents it returned.
-        n_new: How many documents within the cut-off no earlier search had shown.
-        covered: How many needs it was the first to cover.
-        is_complete: Whether all needs are covered after it.
-    """
-
-    number: int
-    query: str | None
-    n_retrieved: int
-    n_new: int
-    covered: int
-    is_complete: bool
-
-    def __str__(self) -> str:
-        query = "" if self.query is None else f" {one_line(self.query)!r:.80}"
-        return f"search {self.number}{query}: {self.brought}"
-
-    @property
-    def brought(self) -> str:
-        """What it brought, in words."""
-        new = said("brought-new", "{n} new", n=self.n_new) if self.n_new else said("brought-nothing", "nothing new")
-        brought = [number_of(self.n_retrieved, "document"), new]
-        if self.covered:
-            brought.append(said("brought-gold", "covers {n} more of the gold", n=self.covered))
-            brought += [said("brought-all", "the evidence is complete")] if self.is_complete else []
-        return listed(brought)
-
-
-def search_outcomes(sessions: SessionJudgments, k: GivenCutOff) -> list[list[SearchOutcome]]:
-    """Return for each session what its searches brought, within the first `k` ranks of each."""
-    if k in sessions.outcomes:
-        return sessions.outcomes[k]
-    first, last, new = sessions.first_searches(k), sessions.completed(k).tolist(), sessions.new_documents(k).tolist()
-    covered: list[Counter[int]] = [Counter() for _ in last]
-    for session, search in zip(sessions.gold_session.tolist(), first.tolist(), strict=True):
-        covered[session][search] += 1
-    sizes, starts = sessions.batch.predicted.sizes.tolist(), sessions.offsets.tolist()
-    sessions.outcomes[k] = [
-        [
-            SearchOutcome(
-                number=number + 1,
-                query=sessions.queries[row],
-                n_retrieved=sizes[row],
-                n_new=new[row],
-                covered=covered[session][number],
-                is_complete=0 <= last[session] <= number,
-            )
-            for number, row in enumerate(range(start, start + n))
-        ]
-        for session, (start, n) in enumerate(zip(starts[:-1], sessions.n_searches.tolist(), strict=True))
-    ]
-    return sessions.outcomes[k]
-
-
-@dataclass(frozen=True, slots=True, repr=False)
 class Explanation(ShortRepr):
     """One query, explained; print it. Every metric up to rank `k` can be computed by hand from it.
 
@@ -260,7 +197,7 @@ def explain(detail: Detail, index: int, k: int | None, nearest: Nearest | None =
     batch, judged, settings = detail.batch, detail.judged, detail.batch.settings
     start, stop = batch.predicted.offsets[index : index + 2].tolist()
     found = matches_of(batch, detail.matches, index)
-    held, evidence = shared_parts(judged, batch, index, k) if settings.uses_spans else ((), ())
+    held, evidence = detail.shared_parts(index, k) if settings.uses_spans else ((), ())
     gold = tuple(_gold_outcomes(detail, index, nearest, held))
     relevant = _ranks_of(index, judged.relevant_query, judged.relevant_rank)
     credited = _ranks_of(index, judged.credited_query, judged.credited_rank)
@@ -286,7 +223,7 @@ def explain(detail: Detail, index: int, k: int | None, nearest: Nearest | None =
         for rank, document in enumerate(batch.predicted.documents[start:stop], 1)
     )
     named, asked = detail.names(index)
-    searches = () if detail.sessions is None else tuple(search_outcomes(detail.sessions, k)[index])
+    searches = () if detail.sessions is None else tuple(detail.search_outcomes(k)[index])
     query = named if detail.queries is None else asked
     return Explanation(index, query, gold, ranks, batch.predicted.errors.get(index), k, searches)
 
@@ -364,7 +301,7 @@ def show_document(document: Document, most: int = 60) -> str:
     name = shown_id(document.id or "")
     if document.id is None and {DOC_KEY, "start", "end"} <= document.metadata.keys():
         name = f"{document.metadata[DOC_KEY]}[{document.metadata['start']}:{document.metadata['end']}]"
-    return " ".join(part for part in (one_line(name), escape_controls(repr(clip(text, most))) if text else "") if part)
+    return " ".join(part for part in (one_line(name), show(text, most) if text else "") if part)
 
 
 def _what_became(outcome: GoldOutcome, name_of: Callable[[int], str], *, is_need: bool) -> str:

@@ -27,7 +27,7 @@ from krag_eval.metrics.ranking import harmonic_mean
 from krag_eval.statistics.bounded_mean import BoundedMean, Interval, ProvenMean, SummedMean
 from krag_eval.statistics.checks import check_confidence, need_scipy
 from krag_eval.statistics.clusters import cluster_intervals, connected, width_ratio
-from krag_eval.statistics.distributions import CountDistribution
+from krag_eval.statistics.distributions import CountDistribution, ValueDistribution
 from krag_eval.statistics.intervals import Pooled, Sample, sample_intervals
 
 Clusters = str | Sequence[object] | Mapping[str, object] | None
@@ -98,7 +98,7 @@ def intervals_of(
     return sample_intervals(samples, confidence, rounds, seed)
 
 
-def add_intervals(
+def with_all_intervals(
     results: Mapping[str, EvaluationResult],
     seed: int,
     cluster: Clusters = None,
@@ -401,3 +401,17 @@ def _f1_tangent(covered: int, gold: int, relevant: int, out_of: int) -> tuple[fl
     by_recall, by_precision = 2 * (precision / total) ** 2, 2 * (recall / total) ** 2
     slopes = [by_recall / gold, -by_recall * recall / gold, by_precision / out_of, -by_precision * precision / out_of]
     return float(2 * precision * recall / total), slopes
+
+
+def mean_intervals(values: Mapping[Any, FloatArray], confidence: float) -> dict[Any, Interval | None]:
+    """Return the interval of the mean of each column of values, by key; None where no value is defined.
+
+    Args:
+        values: Key to values, NaN where undefined.
+        confidence: How often such intervals should contain the mean, between 0 and 1.
+
+    Raises:
+        MissingDependencyError: scipy is not installed.
+    """
+    samples = {key: Sample(ValueDistribution.of(column)) for key, column in values.items()}
+    return sample_intervals(samples, confidence, 10_000, 0)

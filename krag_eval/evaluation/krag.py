@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, Unpack
 
 from krag_eval._utils.checks import check_number, one_of
 from krag_eval._utils.errors import InvalidInputError, refuse
-from krag_eval._utils.plugins import REPORTS, load
+from krag_eval._utils.plugins import load
 from krag_eval._utils.suggestions import check_names
 from krag_eval.evaluation.pipeline import (
     EvaluationCallback,
@@ -286,7 +286,7 @@ class OfflineRetrievalEvaluators:
             MissingDependencyError: matplotlib is not installed.
         """
         title = "Retrieval metrics" + (f" at k = {k}" if k is not None else "")
-        figure: Figure = load(REPORTS, "charts").bar_chart(self.evaluate_all(k), title)
+        figure: Figure = load("krag_eval.reports", "charts").bar_chart(self.evaluate_all(k), title)
         return figure
 
     def _values(self, names: Sequence[str], k: int | None) -> Values:
@@ -475,7 +475,7 @@ class RAGEvaluator:
         self._evaluator = self._make(actual_docs, predicted_docs, must_not=must_not, allowed=allowed)
         values = self._evaluator.evaluate_all(k)
         if visualize:
-            load(REPORTS, "charts").show(self._evaluator.visualize_results(k))
+            load("krag_eval.reports", "charts").show(self._evaluator.visualize_results(k))
         return values
 
     def get_evaluator(self) -> OfflineRetrievalEvaluators:

@@ -13,7 +13,8 @@ from krag_eval._utils.errors import Argument, InvalidInputError
 from krag_eval._utils.formatting import number_of, one_line
 from krag_eval._utils.objects import ShortRepr
 from krag_eval._utils.serialization import plain_fields
-from krag_eval.datasets import EvalSet, as_evalset
+from krag_eval.datasets import EvalSet
+from krag_eval.datasets.evalset import as_evalset
 from krag_eval.documents.document import Document, as_document, may_be_need
 from krag_eval.documents.needs import as_need
 from krag_eval.documents.text import normalize
@@ -102,6 +103,23 @@ class LeakReview(Rows[Leak]):
         counts = Counter(leak.cause for leak in (*self.rows, *self.copies))
         return {cause: counts[cause] for cause in LEAK_CAUSES if counts[cause]}
 
+    @property
+    def title(self) -> str:
+        """How many questions got a forbidden document, in words, and what none proves: the exact binomial bound.
+
+        Source: Clopper & Pearson (1934), Biometrika 26, one-sided, for 0 of n.
+
+        >>> LeakReview(rows=(), k=10, n_leaking=0, n_defined=200, n_unknown=0).title
+        '0 of 200 questions got a forbidden document within rank 10: under 1.5 % with 95 % confidence'
+        >>> LeakReview(rows=(), k=None, n_leaking=3, n_defined=200, n_unknown=0).title
+        '3 of 200 questions got a forbidden document at any rank'
+        """
+        if not self.n_defined:
+            return f"No question got a forbidden document: {NOTHING_FORBIDDEN}"
+        where = "at any rank" if self.k is None else f"within rank {self.k}"
+        said = f"{self.n_leaking:,} of {number_of(self.n_defined, 'question')} got a forbidden document {where}"
+        return f"{said}: {at_most(self.n_defined, 0.95)}" if not self.n_leaking else said
+
     def matrix(self, rows: str, columns: str, evalset: object = None) -> dict[str, dict[str, int]]:
         """Return who saw what: for each value of a field of the questions the leaks by a field of the documents.
 
@@ -130,7 +148,7 @@ class LeakReview(Rows[Leak]):
 
     def __str__(self) -> str:
         lines = [
-            describe_leaks(self.n_leaking, self.n_defined, self.k),
+            self.title,
             *(f"  {row}" for row in self.rows[:_MOST_SHOWN]),
         ]
         if len(self.rows) > _MOST_SHOWN:
@@ -249,23 +267,6 @@ def _leak(
         reason=reason,
         cause=cause,
     )
-
-
-def describe_leaks(n_leaking: int, n_defined: int, k: object, confidence: float = 0.95) -> str:
-    """Return how many questions got a forbidden document, and what none proves: the exact binomial bound.
-
-    Source: Clopper & Pearson (1934), Biometrika 26, one-sided, for 0 of n.
-
-    >>> describe_leaks(0, 200, 10)
-    '0 of 200 questions got a forbidden document within rank 10: under 1.5 % with 95 % confidence'
-    >>> describe_leaks(3, 200, None)
-    '3 of 200 questions got a forbidden document at any rank'
-    """
-    if not n_defined:
-        return f"No question got a forbidden document: {NOTHING_FORBIDDEN}"
-    where = "at any rank" if k is None else f"within rank {k}"
-    said = f"{n_leaking:,} of {number_of(n_defined, 'question')} got a forbidden document {where}"
-    return f"{said}: {at_most(n_defined, confidence)}" if not n_leaking else said
 
 
 def at_most(n: int, confidence: float) -> str:

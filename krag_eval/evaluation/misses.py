@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -216,11 +218,17 @@ def _review(
     first = detail.judged.first_relevant_within(None).tolist()
     rows = []
     batch, id_key = detail.documents, detail.batch.settings.id_key
-    for index in chosen.tolist():
-        start, stop = batch.predicted.offsets[index : index + 2].tolist()
+    golds, retrieved, bounds = batch.actual.documents, batch.predicted.documents, batch.predicted.offsets.tolist()
+    gold_ranks, shown = detail.gold_rank.tolist(), fates.shown.tolist()
+    sides = (np.searchsorted(detail.judged.gold_query, chosen, side).tolist() for side in ("left", "right"))
+    numbers_of = [range(*ends) for ends in zip(*sides, strict=True)]
+    missed = defaultdict[int, list[Miss]](list)
+    for miss in misses_of(detail, fates, chain.from_iterable(numbers_of)):
+        missed[miss.query_index].append(miss)
+    for index, numbers in zip(chosen.tolist(), numbers_of, strict=True):
+        start, stop = bounds[index : index + 2]
         searches, ranks = ([], range(1, stop - start + 1)) if detail.sessions is None else detail.sessions.places(index)
         places = [place for place, rank in enumerate(ranks) if k is None or rank <= k]
-        numbers = range(*np.searchsorted(detail.judged.gold_query, [index, index + 1]).tolist())
         named, asked = detail.names(index)
         rows.append(
             ReviewedQuery(
@@ -230,11 +238,11 @@ def _review(
                 key=key,
                 value=values[index].item(),
                 first_rank=detail.place(index, first[index])[1] or None,
-                gold=tuple(as_document(batch.actual.documents[int(fates.shown[n])], id_key=id_key) for n in numbers),
-                gold_ranks=tuple(int(detail.gold_rank[n]) or None for n in numbers),
+                gold=tuple(as_document(golds[shown[n]], id_key=id_key) for n in numbers),
+                gold_ranks=tuple(gold_ranks[n] or None for n in numbers),
                 causes=tuple(fates.cause[n] for n in numbers),
-                misses=tuple(misses_of(detail, fates, numbers)),
-                retrieved=tuple(as_document(batch.predicted.documents[start + at], id_key=id_key) for at in places),
+                misses=tuple(missed[index]),
+                retrieved=tuple(as_document(retrieved[start + at], id_key=id_key) for at in places),
                 searches=tuple(searches[place] for place in places) if searches else (),
                 error=result.errors.get(index),
             )

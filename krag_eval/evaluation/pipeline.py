@@ -238,8 +238,9 @@ def _find_metrics(name: str, settings: Settings) -> dict[str, Metric]:
     parameters = _check_parameters(name, metric, given)
     level = parameters.pop("rel", None)
     arguments |= parameters
-    function = partial(metric.function, **arguments) if arguments else metric.function
-    found = {name: replace(metric, function=function, level=level)}
+    if arguments:
+        metric = replace(metric, function=partial(metric.function, **arguments))
+    found = {name: metric if level is None else replace(metric, level=level)}
     if metric.companion is not None:
         foreign = metric.parameters.keys() - ALL_METRICS[metric.companion].parameters.keys()
         shared = ",".join(f"{key}={text}" for key, text in given.items() if key not in foreign)

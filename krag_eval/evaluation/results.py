@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError
 from krag_eval._utils.formatting import format_value, number_of, one_line
-from krag_eval._utils.objects import ComparedByFields, Printed, ShortRepr
-from krag_eval._utils.plugins import REPORTS, Pictured, ShownInNotebooks, load
-from krag_eval._utils.serialization import Tabular, data_frame, json_text, plain_fields
+from krag_eval._utils.objects import ComparedByFields, ShortRepr
+from krag_eval._utils.plugins import Presented, load
+from krag_eval._utils.serialization import data_frame, json_text, plain_fields
 from krag_eval.documents.readers import IdKey
 from krag_eval.evaluation.detail import Detail, cut_off_of, describe_misses, largest_cut_off
 from krag_eval.metrics import ALL_METRICS
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EvaluationResult(Printed, Pictured, ShownInNotebooks, Tabular, ComparedByFields):
+class EvaluationResult(Presented, ComparedByFields):
     """The outcome of an evaluation: `result["recall@5"]`, `result["micro_recall@5"]`; a bare name is the macro mean.
 
     Attributes:
@@ -166,6 +166,15 @@ class EvaluationResult(Printed, Pictured, ShownInNotebooks, Tabular, ComparedByF
         k, nearest = largest_cut_off(self), kept.nearest
         return (explain(kept, index, k, nearest) for index in range(self.n_queries))
 
+    @property
+    def missed(self) -> str | None:
+        """How many queries miss gold within the largest cut-off; None if none does, or if none was kept."""
+        if self.detail is None:
+            return None
+        judged, k = self.detail.judged, largest_cut_off(self)
+        n_missing = int((self.detail.covered_within(k) < judged.n_gold).sum())
+        return describe_misses(n_missing, int((judged.n_gold > 0).sum()), k) if n_missing else None
+
     def misses(self, k: int | None = None, *, doc_key: IdKey = "doc_id") -> QueryReview:
         """Return every query that misses a gold document, with what was retrieved instead, and why.
 
@@ -264,7 +273,7 @@ class EvaluationResult(Printed, Pictured, ShownInNotebooks, Tabular, ComparedByF
 
     def to_latex(self) -> str:
         """Return a LaTeX `tabular`: one row per metric, one column per cut-off. It needs the package booktabs."""
-        latex: str = load(REPORTS, "latex")(self)
+        latex: str = load("krag_eval.reports", "latex")(self)
         return latex
 
     def __str__(self) -> str:
@@ -297,7 +306,7 @@ class EvaluationResult(Printed, Pictured, ShownInNotebooks, Tabular, ComparedByF
             InvalidInputError: The result was streamed and kept no documents, the file is there, or cannot be written.
             MissingDependencyError: A package is not installed.
         """
-        write: Callable[..., Path] = load(REPORTS, "file")
+        write: Callable[..., Path] = load("krag_eval.reports", "file")
         options = {"title": title, "format": format, "force": force, "language": language}
         return write(path, evalset, {"result": self}, **options)
 
@@ -322,24 +331,12 @@ class EvaluationResult(Printed, Pictured, ShownInNotebooks, Tabular, ComparedByF
         return self.detail
 
 
-def missing_queries(result: EvaluationResult) -> str | None:
-    """Return how many queries miss gold within the largest cut-off; None if none does, or if none was kept."""
-    if result.detail is None:
-        return None
-    judged, k = result.detail.judged, largest_cut_off(result)
-    n_missing = int((result.detail.covered_within(k) < judged.n_gold).sum())
-    return describe_misses(n_missing, int((judged.n_gold > 0).sum()), k) if n_missing else None
-
-
 def _describe(result: EvaluationResult) -> str:
     """Return the values, what they leave out, what to look at next, and the signature."""
     lines = [f"EvaluationResult of {number_of(result.n_queries, 'query')}"]
     if result.detail is not None and result.detail.leaks is not None:
-        from krag_eval.evaluation.leaks import describe_leaks
-
         leaks = result.leaks()
-        said = describe_leaks(leaks.n_leaking, leaks.n_defined, leaks.k)
-        lines.append(f"  {said}{': .leaks() lists them' if leaks.n_leaking else ''}")
+        lines.append(f"  {leaks.title}{': .leaks() lists them' if leaks.n_leaking else ''}")
     lines += _table(result)
     if result.no_answer.n_queries:
         without_gold = number_of(result.no_answer.n_queries, "query")
@@ -360,7 +357,7 @@ def _describe(result: EvaluationResult) -> str:
             lines.append(f"  {number_of(count, 'document')} of `{side}` without what the method reads: never matched")
     if result.groups is not None:
         lines.append(f"  {number_of(len(result.groups), 'group')} by {', '.join(result.groups.by)}: .groups has them")
-    missing = missing_queries(result)
+    missing = result.missed
     if missing:
         lines.append(f"  {missing}: .misses() lists them")
     return "\n".join([*lines, f"  {result.signature}"])

@@ -38,9 +38,17 @@ def warn_of_whole_corpus(batch: Batch, cut_offs: Sequence[GivenCutOff]) -> None:
 
 def warn_of_own_documents(batch: Batch, query_ids: Sequence[str]) -> None:
     """Warn where half of the queries retrieved the document with their own id, and it is not gold."""
-    rows = ((query, batch.predicted.ids_of(place), place) for place, query in enumerate(query_ids))
-    own = [query for query, ids, place in rows if query in ids and query not in batch.actual.ids_of(place)]
-    if len(own) >= max(_LEAST_OWN, len(batch) / 2):
+    found, gold = batch.predicted, batch.actual
+    ids, bounds = found.ids, found.offsets.tolist()
+    enough = max(_LEAST_OWN, len(batch) / 2)
+    own: list[str] = []
+    n_others = 0
+    for place, query in enumerate(query_ids):
+        if query in ids[bounds[place] : bounds[place + 1]] and query not in gold.ids_of(place):
+            own.append(query)
+        elif (n_others := n_others + 1) > len(batch) - enough:  # of most runs half of the queries say it
+            return
+    if len(own) >= enough:
         warn(
             f"{len(own):,} of {number_of(len(batch), 'query')} retrieved the document with their own id, such as "
             f"{own[0]!r:.60}, and it is not gold. If the queries are documents of the corpus, leave these out with ",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack
@@ -13,13 +12,14 @@ import numpy as np
 from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import Argument, InvalidInputError, Parts, warn
-from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
+from krag_eval.datasets import EvalSet, Run
 from krag_eval.datasets.argument_order import gold_first
 from krag_eval.datasets.by_query import check_order, check_queries
+from krag_eval.datasets.evalset import as_evalset
 from krag_eval.datasets.question import settings_at
-from krag_eval.datasets.run import Rankings, as_run, known
-from krag_eval.documents.document import Document
-from krag_eval.documents.readers import OWN_ID, IdKey, as_id, id_at, names_in
+from krag_eval.datasets.run import Rankings, as_run, without_unknown
+from krag_eval.documents.document import DOC_KEY
+from krag_eval.documents.readers import OWN_ID, IdKey, id_at, names_in
 from krag_eval.evaluation.pipeline import (
     EvaluationCallback,
     MetricFunction,
@@ -119,13 +119,12 @@ def evaluate_run(
         check_queries(questions.ids, run.rows, "run", "evalset")
         run = replace(run, rows={query: run.rows[query] for query in questions.ids if query in run.rows})
     doc_key = check_key("doc_key", doc_key) or DOC_KEY
-    corpus = corpus_of(settings) if any(question.allowed for question in questions) else None
+    has_rules = questions.has_rules
+    corpus = corpus_of(settings) if has_rules and any(question.allowed for question in questions) else None
     checked = make_settings(**settings_at(level, doc_key, settings))
     check_callbacks(callbacks)
     check_intervals(intervals)  # before the work
-    key = checked.id_key if checked.uses_ids else None
-    unknown = {query: now for query, row in run.rows.items() if (now := known(row, key)) is not row}
-    run = replace(run, rows={**run.rows, **unknown}) if unknown else run
+    run = without_unknown(run, checked.id_key if checked.uses_ids else None)
     asked = read_metrics(metrics, k, (DOC_HIT,))
     wants_doc_hit = None if metrics is None else DOC_HIT in asked.by_name
     rankings = run.rankings(questions, of_sessions=True)
@@ -133,7 +132,7 @@ def evaluate_run(
         _check_recorded(run, rankings, checked.id_key)
     gold = questions.gold(level, doc_key)
     parts = [f"level:{level}"] if level == "document" else []
-    rules = rules_of_set(questions, checked, corpus)
+    rules = rules_of_set(questions, checked, corpus) if has_rules else None
     with_leaks = metrics is None and rules is not None
     cut_offs, chosen = choose_metrics(asked.without(DOC_HIT), checked, k, of_run=True, with_leaks=with_leaks)
     table = dict(chosen)
@@ -245,22 +244,11 @@ def _gold_elsewhere(
         return None
     other = "document" if level == "chunk" else "chunk"
     known, unknown = ("documents", "chunks") if level == "chunk" else ("chunks", "documents")
-    key = find_doc_key(questions, _found(rankings[:_SAMPLE])) if level == "chunk" else None
+    key = questions.find_doc_key(_found(rankings[:_SAMPLE])) if level == "chunk" else None
     undefined = f"all {n_other} questions with gold are undefined at {level} level"
     said = f"The set has gold {known} but no gold {unknown}, so {undefined}. Score with "
     with_key = () if key in (None, DOC_KEY) else (" and ", Argument("doc_key", key))
     return said, Argument("level", other), *with_key, "."
-
-
-def find_doc_key(questions: EvalSet, found: Iterable[Document]) -> str | None:
-    """Return the metadata key under which most of these documents have ids of gold documents; None if none has.
-
-    It is `.id` where no key has them, and documents have them as their own ids.
-    """
-    wanted, listed = {doc_id for question in questions for doc_id in question.gold_doc_ids}, list(found)
-    keys = Counter(key for document in listed for key, value in document.metadata.items() if as_id(value) in wanted)
-    own = OWN_ID if any(document.id in wanted for document in listed) else None
-    return next((key for key, _ in keys.most_common(1)), own)
 
 
 def _check_document_ids(rankings: Sequence[Any], doc_key: IdKey) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, FloatArray
 from krag_eval._utils.errors import Argument, InvalidInputError
-from krag_eval.datasets.run import FLATTEN, Run, RunRow
-from krag_eval.datasets.sessions import Search, Stage
+from krag_eval.datasets.run import FLATTEN, RunRow
+from krag_eval.datasets.sessions import Search
 from krag_eval.documents.document import Document
 from krag_eval.evaluation.pipeline import judge_batch
 from krag_eval.evaluation.rules import leaks_of
@@ -120,16 +120,6 @@ def _cited(
     return judged.judgments.gold_rank > 0, has_cited
 
 
-def is_filter(stage: Stage, name: str | None = None) -> bool:
-    """Return whether a stage is the filter of this name, or by default one whose name says that it is a filter."""
-    return bool(stage.inputs) and (stage.name == name if name else "filter" in stage.name.casefold())
-
-
-def has_filter(run: Run) -> bool:
-    """Return whether a stage of a run says that it is a filter."""
-    return any(is_filter(stage) for row in run.rows.values() for one in searches_of(row) for stage in one.stages)
-
-
 def _filtered(
     gold: Sequence[Sequence[object]], rows: Sequence[RunRow | None], settings: Settings, name: str | None
 ) -> tuple[BoolArray, BoolArray]:
@@ -146,7 +136,7 @@ def _filtered(
             returned = {stage.name: stage.retrieved for stage in search.stages}
             names |= {stage.name: None for stage in search.stages if stage.inputs}
             for stage in search.stages:
-                if is_filter(stage, name):
+                if stage.is_filter(name):
                     lists += [[one for given in stage.inputs for one in returned[given]], stage.retrieved]
                     of_row += [place] * 2
     if not lists:

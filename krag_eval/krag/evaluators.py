@@ -11,7 +11,7 @@ import numpy as np
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, warn
 from krag_eval._utils.formatting import number_of
-from krag_eval._utils.plugins import REPORTS, load
+from krag_eval._utils.plugins import load
 from krag_eval.documents.tokenizers import as_tokenizer
 from krag_eval.evaluation import krag as engine
 from krag_eval.krag import load_class
@@ -115,7 +115,7 @@ class OfflineRetrievalEvaluators(engine.OfflineRetrievalEvaluators):
 
     def visualize_results(self, k: int | None = None) -> None:  # type: ignore[override]  # as in krag
         """Show a bar chart of all values at `k` in a notebook; `krag_eval`'s evaluators return it as a figure."""
-        load(REPORTS, "charts").show(super().visualize_results(k))
+        load("krag_eval.reports", "charts").show(super().visualize_results(k))
 
 
 class _WithTokenizer(OfflineRetrievalEvaluators):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import Argument, InvalidInputError, needing
-from krag_eval._utils.plugins import REPORTS, load
+from krag_eval._utils.plugins import load
 from krag_eval.datasets.question import alternatives_in
 from krag_eval.evaluation.krag import KRAG_METRICS, check_options, krag_keys
 from krag_eval.krag import load_class
@@ -144,7 +144,7 @@ def _ensemble_of(retrievers: list[Any], weights: Sequence[float] | None) -> Any:
 def visualize_retrieval_at_K(df_mean: pd.DataFrame, k: int) -> None:  # noqa: N802 - krag's name
     """Show one bar chart per metric of the means in a notebook, with one bar per retriever (extra `report`)."""
     columns = [column for column in df_mean.columns if str(column).endswith(f"@{k}")]
-    charts = load(REPORTS, "charts")
+    charts = load("krag_eval.reports", "charts")
     n_rows = -(-len(columns) // _PLOTS_IN_A_ROW) or 1
     figure = charts.new_figure(4 * _PLOTS_IN_A_ROW, 3.5 * n_rows, "visualize_retrieval_at_K")
     figure.suptitle(f"Retrieval metrics at k = {k}")

@@ -11,8 +11,11 @@ from krag_eval._utils.errors import InvalidInputError, describe_type, show
 from krag_eval._utils.objects import cached_property
 from krag_eval.documents.columns import Side, SideName
 from krag_eval.documents.id_maps import IdMap, mapped
-from krag_eval.documents.readers import as_grade, as_id, nfc
+from krag_eval.documents.readers import all_nfc, as_grade, as_id
 from krag_eval.matching.batch import Batch
+
+# The rows of so many queries stay in the processor's cache until they are matched.
+_READ_AT_ONCE = 100
 
 
 class IdSide(Side):
@@ -73,17 +76,30 @@ class IdSide(Side):
 
     def id_rows(self) -> Iterator[list[str]]:
         """Yield the ids of each query; values that are not strings are converted or refused."""
-        for query, row in enumerate(self.rows):
-            try:
-                if not "".join(row).isascii():  # the cheapest way to find out that all are strings
-                    row = self.rows[query] = list(map(nfc, row))
-            except TypeError:
-                row = self.rows[query] = [self.checked_id(query, rank, value) for rank, value in enumerate(row)]
-            if self.name == "actual" and "" in row:
-                self.checked_id(query, row.index(""), "")
-            if self._id_map is not None:
-                row = self.rows[query] = mapped(row, self._id_map)
-            yield row
+        for first in range(0, len(self.rows), _READ_AT_ONCE):
+            rows = self.rows[first : first + _READ_AT_ONCE]
+            if self._are_plain(rows):
+                yield from rows
+            else:
+                yield from (self._read_row(query, row) for query, row in enumerate(rows, first))
+
+    def _are_plain(self, rows: list[list[str]]) -> bool:
+        """Return whether these are ids as they are compared; the cheapest way to find out that all are strings."""
+        try:
+            is_ascii = "".join(chain.from_iterable(rows)).isascii()
+        except TypeError:
+            return False
+        return is_ascii and self._id_map is None and (self.name == "predicted" or all(chain.from_iterable(rows)))
+
+    def _read_row(self, query: int, row: list[str]) -> list[str]:
+        try:
+            row = all_nfc(row)
+        except TypeError:
+            row = [self.checked_id(query, rank, value) for rank, value in enumerate(row)]
+        if self.name == "actual" and "" in row:
+            self.checked_id(query, row.index(""), "")
+        self.rows[query] = row if self._id_map is None else mapped(row, self._id_map)
+        return self.rows[query]
 
     def check_missing_id(self, query: int, rank: int, value: object) -> None:
         """Refuse an empty id."""

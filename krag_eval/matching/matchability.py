@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from krag_eval._utils.arrays import BoolArray, IntArray
-from krag_eval._utils.errors import Argument, InvalidInputError, Parts, warn
-from krag_eval._utils.formatting import clip, number_of
+from krag_eval._utils.errors import Argument, InvalidInputError, Parts, show, warn
+from krag_eval._utils.formatting import number_of
 from krag_eval._utils.serialization import State, read_integer, read_record
 from krag_eval.documents.columns import Side, SideName, unique
 from krag_eval.documents.document import DOC_KEY
@@ -25,6 +25,9 @@ from krag_eval.matching.fronts import NO_LISTS, Front
 from krag_eval.matching.id_batch import IdSide
 from krag_eval.matching.overlap import UNIT_OF
 from krag_eval.matching.settings import ROUGE_METHODS, Settings
+
+if TYPE_CHECKING:
+    from krag_eval.matching.remedies import Row
 
 
 @dataclass(slots=True)
@@ -101,8 +104,6 @@ class DocumentCounts:
         compared: The number of queries with documents on both sides.
         failed: The number of queries whose retriever raised.
         first_error: What the first of these raised.
-        sample: Queries among which nothing matches, as `remedies.sample_of` returns them.
-        untried: A batch in which nothing matches, of which no sample was taken yet.
     """
 
     sides: dict[SideName, SideCounts]
@@ -112,8 +113,7 @@ class DocumentCounts:
     compared: int = 0
     failed: int = 0
     first_error: str | None = field(default=None, compare=False, repr=False)
-    sample: list[Any] = field(default_factory=list, compare=False, repr=False)
-    untried: Batch | None = field(default=None, compare=False, repr=False)
+    _unmatched: list[Batch | list[Row]] = field(default_factory=list, init=False, compare=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return DocumentCounts.from_dict, (self.to_dict(),)
@@ -127,7 +127,7 @@ class DocumentCounts:
     def of(cls, batch: Batch, matches: Matches) -> DocumentCounts:
         """Count a batch."""
         errors = batch.predicted.errors
-        return cls(
+        counts = cls(
             {side.name: SideCounts.of(side, batch) for side in (batch.actual, batch.predicted)},
             sum(n for n, method in zip(matches.n_found, matches.methods, strict=True) if method == "id"),
             len(matches.actual),
@@ -135,8 +135,10 @@ class DocumentCounts:
             int(np.count_nonzero((batch.actual.sizes > 0) & (batch.predicted.sizes > 0))),
             len(errors),
             next(iter(errors.values()), None),
-            untried=None if len(matches.actual) else batch,
         )
+        if counts.compared and not counts.matched:
+            counts._unmatched.append(batch)
+        return counts
 
     @property
     def unmatchable(self) -> dict[str, int]:
@@ -146,24 +148,38 @@ class DocumentCounts:
     def merge(self, other: DocumentCounts) -> None:
         """Add the counts of another batch."""
         if self.matched or other.matched:
-            self.sample, self.untried = [], None
+            self._unmatched = []
         elif self.asked < _ASKED_AT_MOST:
-            from krag_eval.matching.remedies import merged  # only where nothing matches
-
-            self.sample = merged(self._sampled(), other._sampled())
+            self._unmatched += other._unmatched
         for name, side in other.sides.items():
             self.sides[name].merge(side)
         for total in _SUMS:
             setattr(self, total, getattr(self, total) + getattr(other, total))
         self.first_error = self.first_error if self.first_error is not None else other.first_error
+        if self.compared > _UNREAD_AT_MOST:
+            self._take_sample()  # it holds less than the documents
 
-    def _sampled(self) -> list[Any]:
-        """Return the sample, taken now if it was not yet."""
-        if self.untried is not None:
-            from krag_eval.matching.remedies import sample_of
+    @property
+    def sample(self) -> list[Row]:
+        """Queries among which nothing matches, as `remedies.sample_of` returns them; taken when it is first read."""
+        return self._take_sample()
 
-            self.sample, self.untried = sample_of(self.untried), None
-        return self.sample
+    def sample_from(self, batch: Batch) -> None:
+        """Take the sample from this batch instead, unless no query of it has documents on both sides."""
+        from krag_eval.matching.remedies import sample_of  # as below
+
+        if sample := sample_of(batch):
+            self._unmatched = [sample]
+
+    def _take_sample(self) -> list[Row]:
+        taken = [one for one in self._unmatched if not isinstance(one, Batch)]
+        if len(taken) == len(self._unmatched) <= 1:
+            return taken[0] if taken else []
+        from krag_eval.matching.remedies import merged, sample_of  # only where nothing matches
+
+        sample = merged(sample_of(one) if isinstance(one, Batch) else one for one in self._unmatched)
+        self._unmatched = [sample]
+        return sample
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as JSON can hold them."""
@@ -245,18 +261,18 @@ class DocumentCounts:
 
     def _suggest(self, settings: Settings, front: Front) -> Parts:
         """Return sentences that say what would match; empty if there is no sample."""
-        if not self._sampled():
+        if not (sample := self.sample):
             return ()
         from krag_eval.matching.remedies import suggest
 
-        return suggest(self.sample, settings, n_queries=self.asked, front=front)
+        return suggest(sample, settings, n_queries=self.asked, front=front)
 
     def _both_sides(self, settings: Settings) -> str:
         """Say that nothing matches, and what the two sides look like."""
         what = "id" if not settings.uses_texts else "id or text" if settings.uses_ids else "text"
         looks = []
         for side, name in enumerate(("gold", "retrieved")):
-            seen = [one for row in self._sampled() for one in row[side]]
+            seen = [one for row in self.sample for one in row[side]]
             ids = _first_ids(one.id for one in seen) if settings.uses_ids else []
             texts = _first_ids((one.text for one in seen), 1) if settings.uses_texts else []
             parts = [f"{name} ids look like {_list(ids)}"] * bool(ids)
@@ -267,7 +283,7 @@ class DocumentCounts:
 
     def _for_example(self, name: SideName) -> str:
         """Return the end of a sentence on texts that have letters, with one of them."""
-        texts = (seen.text or "" for row in self._sampled() for seen in row[name == "predicted"])
+        texts = (seen.text or "" for row in self.sample for seen in row[name == "predicted"])
         return next((f"; one is {text[:40]!r}" for text in texts if any(map(str.isalnum, text))), "")
 
     def _warn_of_nothing_retrieved(self) -> None:
@@ -307,6 +323,8 @@ _KINDS = {"actual": "gold", "predicted": "retrieved"}
 _SUMS = ("matched_by_id", "matched", "asked", "compared", "failed")
 # After so many queries without a match a longer sample would show nothing else.
 _ASKED_AT_MOST = 800
+# So few queries are kept as they are: mostly nobody asks for a sample of them.
+_UNREAD_AT_MOST = 5
 _NO_SPAN_MATCHES: Parts = (
     "No retrieved chunk overlaps a gold span enough to match. See whether both sides name documents by the same ids (",
     Argument("id_key"),
@@ -359,7 +377,7 @@ def _first_ids(column: Iterable[str | None], most: int = 3) -> list[str]:
 
 
 def _list(values: list[str]) -> str:
-    return ", ".join(repr(clip(value, 60)) for value in values)
+    return ", ".join(map(show, values))
 
 
 def _has(side: SideCounts) -> str:

@@ -128,9 +128,9 @@ def _row_of(batch: Batch, query: int) -> Row:
     return gold, found
 
 
-def merged(one: list[Row], other: list[Row]) -> list[Row]:
-    """Return as many rows of both samples as one sample has."""
-    return list(_bounded(chain(one, other)))
+def merged(samples: Iterable[list[Row]]) -> list[Row]:
+    """Return as many rows of these samples as one sample has."""
+    return list(_bounded(chain.from_iterable(samples)))
 
 
 def _bounded(rows: Iterable[Row]) -> Iterator[Row]:

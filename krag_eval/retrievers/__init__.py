@@ -1,5 +1,6 @@
 """Retrievers asked and scored: recorded runs, agents, and frames of values."""
 
-from krag_eval.retrievers.evaluate import RetrieverScores, aevaluate_retriever, evaluate_retriever, evaluate_retrievers
+import lazy_loader as _lazy_loader
 
-__all__ = ["RetrieverScores", "aevaluate_retriever", "evaluate_retriever", "evaluate_retrievers"]
+# The names stand in `__init__.pyi`. Each is loaded when it is first used.
+__getattr__, __dir__, __all__ = _lazy_loader.attach_stub(__name__, __file__)

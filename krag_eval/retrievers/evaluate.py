@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 from krag_eval._utils.errors import InvalidInputError, needing, refuse, warn, with_name
 from krag_eval._utils.objects import ComparedByFields
 from krag_eval._utils.suggestions import check_names
-from krag_eval.datasets import DOC_KEY, EvalSet, Run, as_evalset
+from krag_eval.datasets import EvalSet, Run
 from krag_eval.datasets.argument_order import gold_first
+from krag_eval.datasets.evalset import as_evalset
+from krag_eval.documents.document import DOC_KEY
 from krag_eval.documents.readers import IdKey
 from krag_eval.evaluation.intervals import Clusters
 from krag_eval.evaluation.pipeline import EvaluationCallback, MetricFunction, check_callbacks

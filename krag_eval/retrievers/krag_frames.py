@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError, errors_at, refuse
-from krag_eval.datasets import DOC_KEY, EvalSet, Question
-from krag_eval.documents.document import Document
+from krag_eval.datasets import EvalSet, Question
+from krag_eval.documents.document import DOC_KEY, Document
 from krag_eval.retrievers.responses import as_json
 
 _CONTEXT, _SOURCE = "context", "source"

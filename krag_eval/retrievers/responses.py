@@ -12,8 +12,7 @@ from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError, describe_type
 from krag_eval._utils.redaction import Redactor
-from krag_eval.datasets import DOC_KEY
-from krag_eval.documents.document import Document, as_input_error, read_leniently
+from krag_eval.documents.document import DOC_KEY, Document, as_input_error, read_leniently
 from krag_eval.documents.readers import (
     IDENTIFIES,
     OWN_ID,

@@ -14,15 +14,16 @@ from krag_eval._utils.progress import ProgressHook, hook_for
 from krag_eval._utils.redaction import Redactor
 from krag_eval._utils.suggestions import check_names
 from krag_eval._utils.threads import run_in_own_loop
-from krag_eval.datasets import EvalSet, Run, as_evalset
+from krag_eval.datasets import EvalSet, Run
 from krag_eval.datasets.argument_order import gold_first
+from krag_eval.datasets.evalset import as_evalset
 from krag_eval.datasets.question import of_other_names
 from krag_eval.documents.readers import IdKey
 from krag_eval.retrievers.asking import CallSettings, RetryOn, ask_all
 from krag_eval.retrievers.calling import Caller, Retriever, caller_of
 from krag_eval.retrievers.recording import Recorder, make_header
 from krag_eval.retrievers.responses import as_json
-from krag_eval.retrievers.sources import source_of_object
+from krag_eval.retrievers.sources import source_of_module, source_of_object
 
 
 class OptionalRunOptions(TypedDict, total=False):
@@ -228,7 +229,7 @@ def plan_run(
     *,
     prefer_async: bool = False,
     keeps_rows: bool = True,
-    source: Mapping[str, Any] | None = None,
+    module: str | None = None,
     caller: Caller | None = None,
     **options: Unpack[RunOptions],
 ) -> Plan:
@@ -239,7 +240,8 @@ def plan_run(
         retriever: The retriever.
         prefer_async: Call the async method of an object that has both.
         keeps_rows: Whether the rows are kept in memory; otherwise they are in the journal only.
-        source: The fingerprint of the retriever's source; by default that of the code of its function or class.
+        module: The module that the retriever was loaded from, and its name there, as `module:object`; its source is
+            then recorded, and by default that of the function or class.
         caller: How to call it; by default what `caller_of` returns.
         **options: The options of `run_retriever`.
 
@@ -275,6 +277,7 @@ def plan_run(
                 f"The question {question.id!r} has no text. Give every question a text to ask the retriever.",
                 *of_other_names(question.further, "question"),
             )
+    source = None if module is None else source_of_module(module.partition(":")[0], module)
     if journal is not None and source is None:
         source = source_of_object(retriever)
     header = make_header(

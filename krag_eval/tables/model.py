@@ -26,6 +26,50 @@ class Cell:
     door: str | None = None
     help: str | None = None
 
+    @classmethod
+    def empty(cls) -> Cell:
+        """Return a cell with nothing in it."""
+        return cls(None, "")
+
+    @classmethod
+    def of_text(cls, text: str, tone: str | None = None) -> Cell:
+        """Return a cell with text."""
+        return cls(text, text, tone)
+
+    @classmethod
+    def of_value(cls, value: float | None, door: str | None = None) -> Cell:
+        """Return a cell with the value of a metric and where its queries are, a dash if it is undefined.
+
+        >>> Cell.of_value(0.25).text, Cell.of_value(None).text
+        ('0.2500', '-')
+        """
+        return cls(value, format_value(value), *((None, door) if value is not None else ("quiet", None)))
+
+    @classmethod
+    def of_interval(cls, interval: tuple[float, float] | None) -> Cell:
+        """Return a cell with a confidence interval, empty if there is none."""
+        return cls.of_text(format_interval(interval), "quiet") if interval is not None else cls.empty()
+
+    @classmethod
+    def of_count(cls, count: int, door: str | None = None) -> Cell:
+        """Return a cell with a count, and where the queries are that it counts; nothing is behind a 0."""
+        return cls(count, str(count), door=door if count else None)
+
+    @classmethod
+    def of_number(cls, number: float | None, digits: int = 1) -> Cell:
+        """Return a cell with a number that is not a metric, such as the mean number of documents."""
+        return cls(number, format_value(number, digits))
+
+    @classmethod
+    def of_share(cls, share: float | None, door: str | None = None) -> Cell:
+        """Return a cell with a share from 0 to 1, as a percentage; nothing is behind a 0."""
+        return cls(share, format_percent(share), door=door if share else None)
+
+    @classmethod
+    def of_seconds(cls, seconds: float | None) -> Cell:
+        """Return a cell with a duration."""
+        return cls(seconds, format_seconds(seconds))
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -80,45 +124,3 @@ class Section:
     title: str
     paragraphs: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
-
-
-EMPTY = Cell(None, "")
-
-
-def value_cell(value: float | None, door: str | None = None) -> Cell:
-    """Return a cell with the value of a metric and where its queries are, a dash if it is undefined.
-
-    >>> value_cell(0.25).text, value_cell(None).text
-    ('0.2500', '-')
-    """
-    return Cell(value, format_value(value), *((None, door) if value is not None else ("quiet", None)))
-
-
-def interval_cell(interval: tuple[float, float] | None) -> Cell:
-    """Return a cell with a confidence interval, empty if there is none."""
-    return text_cell(format_interval(interval), "quiet") if interval is not None else EMPTY
-
-
-def count_cell(count: int, door: str | None = None) -> Cell:
-    """Return a cell with a count, and where the queries are that it counts; nothing is behind a 0."""
-    return Cell(count, str(count), door=door if count else None)
-
-
-def number_cell(number: float | None, digits: int = 1) -> Cell:
-    """Return a cell with a number that is not a metric, such as the mean number of documents."""
-    return Cell(number, format_value(number, digits))
-
-
-def share_cell(share: float | None, door: str | None = None) -> Cell:
-    """Return a cell with a share from 0 to 1, as a percentage; nothing is behind a 0."""
-    return Cell(share, format_percent(share), door=door if share else None)
-
-
-def seconds_cell(seconds: float | None) -> Cell:
-    """Return a cell with a duration."""
-    return Cell(seconds, format_seconds(seconds))
-
-
-def text_cell(text: str, tone: str | None = None) -> Cell:
-    """Return a cell with text."""
-    return Cell(text, text, tone)

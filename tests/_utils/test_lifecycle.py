@@ -17,18 +17,18 @@ def printed(script: str) -> tuple[str, str]:
 def test_scores_are_made_then_sent_and_loops_end_last_before_what_libraries_registered_in_between() -> None:
     out, err = printed("""
 import atexit
-from krag_eval._utils.lifecycle import at_exit, exit_before_others
+from krag_eval._utils.lifecycle import this_process
 
 def fails():
     raise OSError("no disk")
 
-at_exit("stop", lambda: print("stop"))
-at_exit("send", lambda: print("send first registered"))
-at_exit("send", fails)
-at_exit("send", lambda: print("send last registered"))
-at_exit("score", lambda: print("score"))
+this_process.at_exit("stop", lambda: print("stop"))
+this_process.at_exit("send", lambda: print("send first registered"))
+this_process.at_exit("send", fails)
+this_process.at_exit("send", lambda: print("send last registered"))
+this_process.at_exit("score", lambda: print("score"))
 atexit.register(print, "a client closes")
-exit_before_others()
+this_process.exit_before_others()
 """)
     assert out.splitlines() == ["score", "send last registered", "send first registered", "stop", "a client closes"]
     assert err.rstrip().endswith("OSError: no disk")
@@ -38,7 +38,7 @@ exit_before_others()
 def test_a_fork_is_prepared_in_reverse_and_its_child_begins_with_what_starts_anew() -> None:
     out, _ = printed("""
 import os
-from krag_eval._utils.lifecycle import at_fork, renew_when_forked
+from krag_eval._utils.lifecycle import this_process
 
 told = []
 
@@ -48,13 +48,13 @@ class Held:
 
 held, gone = Held(), Held()
 for name in "ab":
-    at_fork(
+    this_process.at_fork(
         before=lambda name=name: told.append(f"before {name}"),
         in_parent=lambda name=name: told.append(f"parent {name}"),
         in_child=lambda name=name: told.append(f"child {name}"),
     )
-renew_when_forked(held)
-renew_when_forked(gone)
+this_process.renew_when_forked(held)
+this_process.renew_when_forked(gone)
 del gone
 if (child := os.fork()) == 0:
     print(told, flush=True)
@@ -71,7 +71,10 @@ print(told)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="need a system that forks")
 @pytest.mark.parametrize("imported", ["first", "last"])
 def test_a_worker_of_celery_exits_as_a_process_does(imported: str) -> None:
-    ours = "from krag_eval._utils.lifecycle import at_exit\nat_exit('send', lambda: print('sent', flush=True))\n"
+    ours = """
+from krag_eval._utils.lifecycle import this_process
+this_process.at_exit("send", lambda: print("sent", flush=True))
+"""
     theirs = """
 import os, sys, types
 

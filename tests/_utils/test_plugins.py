@@ -5,15 +5,16 @@ from __future__ import annotations
 import importlib.metadata
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from krag_eval import InvalidInputError, MissingDependencyError, evaluate
 from krag_eval.__main__ import main
-from krag_eval._utils.plugins import REPORTS, load, offered
+from krag_eval._utils.plugins import load, offered
 from tests.support.plugins import Offer
 
-COMMANDS = "krag_eval.commands"
+COMMANDS: Final = "krag_eval.commands"
 
 
 def test_what_is_not_offered_is_named_with_its_cure(offer: Offer) -> None:
@@ -34,9 +35,9 @@ def test_what_is_not_offered_is_named_with_its_cure(offer: Offer) -> None:
     ],
 )
 def test_what_cannot_be_loaded_is_named_with_its_cure(offer: Offer, module: str, says: str) -> None:
-    offer(REPORTS, "file", f"{module}:write")
+    offer("krag_eval.reports", "file", f"{module}:write")
     with pytest.raises(InvalidInputError, match=rf"'file' .*{module}:write.* cannot be loaded: {says}: .*pip install"):
-        load(REPORTS, "file")
+        load("krag_eval.reports", "file")
 
 
 def test_an_error_with_a_cure_of_its_own_is_raised_as_it_is(offer: Offer, monkeypatch: pytest.MonkeyPatch) -> None:

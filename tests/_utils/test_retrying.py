@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from krag_eval._utils.retrying import Retrying, backoff, wait_asked
+from krag_eval._utils.retrying import Retrying, backoff, status_and_wait
 
 
 class AskedError(Exception):
@@ -106,11 +106,11 @@ def test_retry_after_is_read_in_seconds_and_as_a_date(
     header: str, seconds: float | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time, "time", lambda: 1_777_896_000.0)  # 4 May 2026, 12:00 UTC
-    assert wait_asked(AskedError(retry_after=header)) == seconds
+    assert status_and_wait(AskedError(retry_after=header))[1] == seconds
 
 
 def test_what_a_server_asks_is_found_where_clients_keep_it() -> None:
     of_response, of_error = OSError(), OSError()
     of_response.response = SimpleNamespace(headers={"Retry-After-Ms": "250", "Retry-After": "9"})  # type: ignore[attr-defined]
     of_error.retry_delay = timedelta(seconds=4)  # type: ignore[attr-defined]
-    assert [wait_asked(error) for error in (of_response, of_error, OSError())] == [0.25, 4.0, None]
+    assert [status_and_wait(error)[1] for error in (of_response, of_error, OSError())] == [0.25, 4.0, None]

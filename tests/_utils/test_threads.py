@@ -10,7 +10,7 @@ from concurrent.futures import wait
 
 import pytest
 
-from krag_eval._utils.threads import DaemonThreads, map_as_completed
+from krag_eval._utils.threads import DaemonThreads
 
 
 def test_calls_return_and_raise_through_their_futures() -> None:
@@ -65,7 +65,7 @@ def test_what_is_done_is_taken_before_more_is_begun(n_threads: int) -> None:
         begun.append(number)
         return number * number
 
-    for task, outcome in map_as_completed(square, iter(range(20)), n_threads, "test"):
+    for task, outcome in DaemonThreads(n_threads, "test").map(square, iter(range(20))):
         time.sleep(0.01)
         assert outcome == task * task
         taken.append(task)
@@ -81,7 +81,7 @@ def test_an_error_is_raised_where_the_outcome_is_taken_and_nothing_more_is_begun
         return 1 / divisor
 
     with pytest.raises(ZeroDivisionError):
-        list(map_as_completed(divide, [2, 0, 4, 8], 1, "test"))
+        list(DaemonThreads(1, "test").map(divide, [2, 0, 4, 8]))
     assert begun == [2, 0]
 
 

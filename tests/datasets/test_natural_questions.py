@@ -22,7 +22,7 @@ from krag_eval import (
     evaluate_run,
     run_retriever,
 )
-from krag_eval.retrievers import evaluate_retrievers
+from krag_eval.retrievers.evaluate import evaluate_retrievers
 
 
 class OfPolars:

@@ -15,7 +15,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 
 from krag_eval import InvalidInputError, KragEvalWarning, MissingDependencyError, evaluate
-from krag_eval.retrievers import evaluate_retrievers
+from krag_eval.retrievers.evaluate import evaluate_retrievers
 from tests.support.marks import nothing_may_match
 
 CORPUS = [

@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from krag_eval import evaluate
 from krag_eval_langchain import RetrievalScoringHandler
 from krag_eval_langfuse import LangfuseDeliveryError, LangfuseScoreHandler, Target, resend_outbox
-from krag_eval_langfuse.outbox import ScoreFile
+from krag_eval_langfuse.score_file import ScoreFile
 from krag_eval_langfuse.scores import Score
 from tests.adapters.langfuse.faulty_server import Fault, FaultyLangfuse
 from tests.support.command_line import Runner
@@ -45,8 +45,8 @@ BASIC = base64.b64encode(f"pk-lf-canary:{CANARIES['secret key']}".encode()).deco
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyLangfuse]:
     monkeypatch.setattr(LangfuseResourceManager, "_instances", {})
-    monkeypatch.setattr("krag_eval_langfuse.outbox.FIRST_WAIT", 0.001)
-    monkeypatch.setattr("krag_eval_langfuse.outbox.LONGEST_WAIT", 0.002)
+    monkeypatch.setattr("krag_eval_langfuse.outbox_delivery.FIRST_WAIT", 0.001)
+    monkeypatch.setattr("krag_eval_langfuse.outbox_delivery.LONGEST_WAIT", 0.002)
     monkeypatch.setenv("SEARCH_API_KEY", CANARIES["environment"])
     with FaultyLangfuse() as running:
         monkeypatch.setenv("LANGFUSE_PUBLIC_KEY", "pk-lf-canary")

@@ -18,7 +18,7 @@ from xml.etree.ElementTree import Element
 import html5lib
 import numpy as np
 
-from krag_eval._utils.formatting import clip, format_difference, format_value, one_line
+from krag_eval._utils.formatting import clip, format_mean, format_value, one_line
 from krag_eval.analysis.comparison import ComparisonRow, Outcome
 from krag_eval.metrics.names import is_lower_better
 from krag_eval_report import Report
@@ -138,7 +138,7 @@ def three(value: float) -> str:
 
 
 def signed(value: float) -> str:
-    text = format_difference(value)
+    text = format_mean(value, "+")
     return "±" + text[1:] if float(text) == 0 else text.replace("-", "−")
 
 

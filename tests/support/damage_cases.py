@@ -220,7 +220,7 @@ def score(number: int) -> Any:
 
 
 def _make_outbox(folder: Path, *, is_killed: bool = False) -> None:
-    from krag_eval_langfuse.outbox import ScoreFile
+    from krag_eval_langfuse.score_file import ScoreFile
 
     file = ScoreFile(folder / "running")
     for first in range(0, 200, 40):
@@ -238,17 +238,18 @@ def _make_outbox(folder: Path, *, is_killed: bool = False) -> None:
 
 
 def _outbox(folder: Path) -> tuple[dict[str, float], list[str]]:
-    from krag_eval_langfuse.outbox import ScoreFile, _DamagedError, _salvage
+    from krag_eval_langfuse.outbox import salvage
+    from krag_eval_langfuse.score_file import DamagedError, ScoreFile
 
     damaged: list[str] = []
     place = folder / "outbox"
     before = [path.read_bytes() for path in sorted(folder.iterdir()) if not path.name.endswith("-shm")]
     try:
         file = ScoreFile(place)
-    except _DamagedError:
+    except DamagedError:
         assert [path.read_bytes() for path in sorted(folder.iterdir()) if not path.name.endswith("-shm")] == before
         (folder / "salvage").mkdir()
-        sound, damaged = _salvage(place, folder / "salvage")
+        sound, damaged = salvage(place, folder / "salvage")
         file, damaged = ScoreFile(sound), damaged or ["scores may be lost"]
     found = dict[str, Any]()
     while rows := file.take():

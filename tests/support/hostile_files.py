@@ -1,26 +1,31 @@
-"""Files that are small for what they ask: `python -m tests.support.hostile_files NAME SIZE FOLDER` reads one.
+"""Files that are small for what they ask: `python -m tests.support.hostile_files` reads those that it is asked for.
 
 Each is made when it is asked for, of any size, and read in a process of its own, whose peak memory is nobody else's.
-The process reads a tiny file of the same kind first, so that what is measured is the file and not the imports.
+All of these are forked from one that has imported everything: imports would take most of the time. Each reads a tiny
+file of the same kind first, so that what is measured is the file and not what is done once.
 """
 
 # ruff: noqa: E501 - rows of a table
 from __future__ import annotations
 
 import contextlib
+import functools
 import gzip
 import io
 import json
+import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.memory_child import peak_megabytes
+from tests.support.forking import in_child
 
 TINY = 3
 
@@ -657,48 +662,82 @@ for packed_name in ("metadata keys", "further keys", "gold ids", "metadata level
     packed(packed_name)
 
 
-def measure(name: str, size: int, folder: Path) -> Measured:
-    """Read a file of so many things in a process of its own."""
-    run = [sys.executable, "-m", "tests.support.hostile_files", name, str(size), str(folder)]
-    done = subprocess.run(run, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
-    assert done.returncode == 0, done.stderr[-3_000:]
-    return Measured(*json.loads(done.stdout.splitlines()[-1]))
+@contextlib.contextmanager
+def measuring() -> Iterator[Callable[[str, int, Path], Measured]]:
+    """Start the process that reads files: what it yields reads one of so many things, in a folder."""
+    run = [sys.executable, "-m", "tests.support.hostile_files"]
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root) as reader:
+        assert reader.stdin is not None
+        assert reader.stdout is not None
+        asked, answers = reader.stdin, reader.stdout
+
+        def measure(name: str, size: int, folder: Path) -> Measured:
+            asked.write(json.dumps([name, size, str(folder)]) + "\n")
+            asked.flush()
+            answer = json.loads(answers.readline())
+            assert isinstance(answer, list), f"{name}: the process that read it ended with {answer}"
+            return Measured(*answer)
+
+        yield measure
 
 
 def write(one: Hostile, size: int, folder: Path) -> Path:
     content = one.content(size).encode()
+    folder.mkdir(parents=True, exist_ok=True)
     path = folder / one.name
     path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
     return path
 
 
-def main(name: str, size: int, folder: Path) -> None:
-    """Read the tiny file, then the large one, which a process of its own has written; print what was measured."""
+def main() -> None:
+    """Read each file that standard input asks for, and print what was measured, or how the process ended."""
     warnings.simplefilter("ignore")
-    one, said, before, start, path = HOSTILE[name], "", 0.0, 0.0, folder
-    if folder.name == "written":
-        for n in (TINY, size):
-            (folder / f"{n}").mkdir(parents=True, exist_ok=True)
-            write(one, n, folder / f"{n}")
-        return
-    written = folder / "written"
-    subprocess.run([sys.executable, "-m", "tests.support.hostile_files", name, str(size), str(written)], check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for one in {one.use: one for one in HOSTILE.values()}.values():
+            use(one, write(one, TINY, Path(folder)))
+    for line in sys.stdin:
+        name, size, folder = json.loads(line)
+        for work in (write_both, read_both):
+            child = in_child(functools.partial(work, HOSTILE[name], size, Path(folder)))
+            if code := os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
+                sys.stdout.write(f"{code}\n")
+                sys.stdout.flush()
+                break
+
+
+def write_both(one: Hostile, size: int, folder: Path) -> None:
+    """Write the tiny file and the large one; that takes memory, too, and so it has a process of its own."""
+    for n in (TINY, size):
+        write(one, n, folder / f"{n}")
+
+
+def read_both(one: Hostile, size: int, folder: Path) -> None:
+    """Read the tiny file, then the large one, and print what was measured."""
+    said, before, start, path = "", 0.0, 0.0, folder
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
     for n in (TINY, size):
-        before, start, said = peak_megabytes(), time.process_time(), "read"
-        path = written / f"{n}" / one.name
-        shown = io.StringIO()
-        with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
-            try:
-                one.use(path)
-            except BaseException as error:  # noqa: BLE001 - whatever it is, it is what is reported
-                said = f"{type(error).__name__}: {error}"
-        if said.startswith("SystemExit"):
-            said = f"{said}, {shown.getvalue()}"
+        path = folder / f"{n}" / one.name
+        before, start = peak_megabytes(), time.process_time()
+        said = use(one, path)
     memory = int((peak_megabytes() - before) * 2**20)
-    sys.stdout.write(json.dumps([path.stat().st_size, memory, time.process_time() - start, said]))
+    sys.stdout.write(json.dumps([path.stat().st_size, memory, time.process_time() - start, said]) + "\n")
+    sys.stdout.flush()
+
+
+def use(one: Hostile, path: Path) -> str:
+    """What is said when a file is used: "read", or the error."""
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown), contextlib.redirect_stderr(shown):
+        try:
+            one.use(path)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is what is reported
+            said = f"{type(error).__name__}: {error}"
+        else:
+            return "read"
+    return f"{said}, {shown.getvalue()}" if said.startswith("SystemExit") else said
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]))
+    main()

@@ -168,7 +168,7 @@ def page_of(report: Report, *, pictures: bool = False) -> str:
     """The page, without pictures unless a test is about them: drawing takes a second."""
     with pytest.MonkeyPatch.context() as patched:
         if not pictures:
-            patched.setattr("krag_eval_report.html.page.figures_of", lambda report: [])
+            patched.setattr("krag_eval_report.html.page.figures_of", lambda report, speaker: [])
         page = html_page(report)
     found = faults(report, page)  # every page of the tests is checked
     assert not found, found

@@ -37,7 +37,7 @@ from krag_eval_formats import Inspection
 from krag_eval_formats.otlp import TraceSpan
 from krag_eval_formats.traces import TraceSession
 from krag_eval_langfuse.client import LangfuseDeliveryError
-from krag_eval_langfuse.outbox import _DamagedError
+from krag_eval_langfuse.score_file import DamagedError
 from krag_eval_live import Alert, ScoredRetrieval, ScoredSession
 from krag_eval_llm.bench.answering import AnswerError
 from tests.support import bench_cases, context_judge_cases, gate_cases, generation_cases, live_cases
@@ -287,7 +287,7 @@ ERRORS: dict[str, Callable[[], BaseException]] = {
     "InvalidInputError": lambda: front.InvalidInputError("set.csv:2: ", Argument("k", 0), " is too small."),
     "AnswerError": lambda: AnswerError("no answer"),
     "LangfuseDeliveryError": lambda: LangfuseDeliveryError("2 scores did not arrive.", ("timed out",)),
-    "_DamagedError": lambda: _DamagedError(Path("scores.outbox"), "the checksum of score 2 is wrong"),
+    "DamagedError": lambda: DamagedError(Path("scores.outbox"), "the checksum of score 2 is wrong"),
     "RetrieverChangedError": lambda: RetrieverChangedError("search.py was changed."),
     "MissingDependencyError": lambda: front.MissingDependencyError("to_pandas()", "pandas", "pandas"),
     "NoAnswerError": lambda: llm.NoAnswerError("too slow", "timed_out", "so"),

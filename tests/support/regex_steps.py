@@ -5,6 +5,7 @@ It walks the tree that Python's own parser makes, without the engine's short cut
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from re import _parser as parser
 from typing import Any
 
 Rest = Callable[[int], int | None]
+_OF_ONE_CHARACTER = {codes.LITERAL, codes.NOT_LITERAL, codes.ANY, codes.IN}
 _CATEGORIES = {
     codes.CATEGORY_DIGIT: r"\d",
     codes.CATEGORY_NOT_DIGIT: r"\D",
@@ -36,6 +38,7 @@ class Counter:
         self.flags = pattern.flags
         self.is_anchored = is_anchored
         self.n_steps = 0
+        self._known: dict[tuple[int, str], bool] = {}  # what fits, by the node and the character
 
     def steps(self, text: str) -> int:
         """The steps that it takes to find everything in a text."""
@@ -45,7 +48,7 @@ class Counter:
         try:
             start = 0
             while start <= len(text):
-                end = self._all(list(self.tree), start, lambda at: at)
+                end = self._all(self.tree.data, lambda at: at, 0, start)
                 if self.is_anchored:
                     break
                 start = end if end is not None and end > start else start + 1
@@ -53,18 +56,28 @@ class Counter:
             sys.setrecursionlimit(before)
         return self.n_steps
 
-    def _all(self, nodes: list[Any], at: int, rest: Rest) -> int | None:
-        if not nodes:
-            return rest(at)
-        return self._one(nodes[0], at, lambda here: self._all(nodes[1:], here, rest))
+    def _all(self, nodes: list[Any], rest: Rest, done: int, at: int) -> int | None:
+        text, known = self.text, self._known
+        for number in range(done, len(nodes)):
+            kind, given = node = nodes[number]
+            if kind not in _OF_ONE_CHARACTER:
+                return self._one(node, at, functools.partial(self._all, nodes, rest, number + 1))
+            self.n_steps += 1
+            if at == len(text):
+                return None
+            asked = id(node), text[at]
+            if asked not in known:
+                known[asked] = self._fits(kind, given, text[at])
+            if not known[asked]:
+                return None
+            at += 1
+        return rest(at)
 
     def _one(self, node: Any, at: int, rest: Rest) -> int | None:
         self.n_steps += 1
         kind, given = node
-        if kind in (codes.LITERAL, codes.NOT_LITERAL, codes.ANY, codes.IN):
-            return rest(at + 1) if at < len(self.text) and self._fits(kind, given, self.text[at]) else None
         if kind is codes.BRANCH:
-            return next((end for way in given[1] if (end := self._all(list(way), at, rest)) is not None), None)
+            return next((end for way in given[1] if (end := self._all(way.data, rest, 0, at)) is not None), None)
         if kind is codes.SUBPATTERN:
             return self._group(given, at, rest)
         if kind in (codes.MAX_REPEAT, codes.MIN_REPEAT):
@@ -73,7 +86,7 @@ class Counter:
             end = self._repeat(True, given, 0, at, lambda here: here)
             return None if end is None else rest(end)
         if kind is codes.ATOMIC_GROUP:
-            end = self._all(list(given), at, lambda here: here)
+            end = self._all(given.data, lambda here: here, 0, at)
             return None if end is None else rest(end)
         if kind in (codes.ASSERT, codes.ASSERT_NOT):
             return rest(at) if self._looks(given, at) is (kind is codes.ASSERT) else None
@@ -113,19 +126,19 @@ class Counter:
                 self.groups[number] = at, here
             return rest(here)
 
-        return self._all(list(inner), at, leave)
+        return self._all(inner.data, leave, 0, at)
 
     def _repeat(self, is_greedy: bool, given: Any, done: int, at: int, rest: Rest) -> int | None:
         least, most, inner = given
         more = (
-            (lambda: self._all(list(inner), at, lambda here: self._again(is_greedy, given, done, at, here, rest)))
+            (lambda: self._all(inner.data, functools.partial(self._again, is_greedy, given, done, at, rest), 0, at))
             if done < most
             else (lambda: None)
         )
         ways: list[Callable[[], int | None]] = [more, *([lambda: rest(at)] if done >= least else [])]
         return next((end for way in (ways if is_greedy else ways[::-1]) if (end := way()) is not None), None)
 
-    def _again(self, is_greedy: bool, given: Any, done: int, before: int, at: int, rest: Rest) -> int | None:
+    def _again(self, is_greedy: bool, given: Any, done: int, before: int, rest: Rest, at: int) -> int | None:
         self.n_steps += 1
         return None if at == before and done >= given[0] else self._repeat(is_greedy, given, done + 1, at, rest)
 
@@ -133,7 +146,7 @@ class Counter:
         direction, inner = given
         if direction < 0:
             at -= inner.getwidth()[0]
-        return at >= 0 and self._all(list(inner), at, lambda here: here) is not None
+        return at >= 0 and self._all(inner.data, lambda here: here, 0, at) is not None
 
     def _is_at(self, where: Any, at: int) -> bool:
         if where in (codes.AT_BEGINNING, codes.AT_BEGINNING_STRING):

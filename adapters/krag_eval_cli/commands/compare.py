@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from krag_eval import InvalidInputError
+from krag_eval import InvalidInputError, Run
 from krag_eval import compare as compare_runs
-from krag_eval.toolkit import COMPARED_CUT_OFFS, by_system, system_of
 from krag_eval_cli.files import RunFileOptions, find_baseline, has_results, names_of, read_runs
-from krag_eval_cli.options import RunScoringOptions, cut_offs_option, parse_cut_offs, parse_names
+from krag_eval_cli.options import RunScoringOptions, cut_offs_of, cut_offs_option, parse_cut_offs, parse_names
 from krag_eval_cli.output import collected_warnings, print_comparison, print_notes, put_json_and_markdown
+
+COMPARED = cut_offs_of(compare_runs)
 
 
 def compare(
@@ -19,7 +21,7 @@ def compare(
     *,
     baseline: str | None = None,
     all_pairs: bool = False,
-    k: Annotated[str | None, cut_offs_option(COMPARED_CUT_OFFS)] = None,
+    k: Annotated[str | None, cut_offs_option(COMPARED)] = None,
     metrics: str = "recall,mrr,ndcg",
     by: str | None = None,
     json_out: Path | None = None,
@@ -51,14 +53,14 @@ def compare(
     if all_pairs and baseline is not None:
         raise InvalidInputError("`--all-pairs` has no baseline. Leave out `--baseline`.")
     first = find_baseline(baseline, list(read), runs)
-    against = {"baseline": None} if all_pairs else {} if first is None else {"baseline": system_of(first, read[first])}
-    systems = by_system(read)
+    against = {"baseline": None} if all_pairs else {} if first is None else {"baseline": _system_of(first, read[first])}
+    systems = _by_system(read)
     with collected_warnings() as caught:
         comparison = compare_runs(
             questions,
             systems,
             **against,
-            k=parse_cut_offs(k, COMPARED_CUT_OFFS),
+            k=parse_cut_offs(k, COMPARED),
             metrics=None if metrics == "all" else names_of(parse_names(metrics), read),
             by=parse_names(by),
             **passed,
@@ -67,3 +69,22 @@ def compare(
     print_notes(caught)
     if not put_json_and_markdown(json_out, comparison.to_json, markdown_out, comparison.to_markdown):
         print_comparison(comparison)
+
+
+def _system_of(name: str, run: Run) -> str:
+    """Return the name of the system that a run is of: its own, without the repetition at its end.
+
+    >>> _system_of("dense-2", Run.of("dense-2", [], parameters={"repetition": 2}))
+    'dense'
+    """
+    if run.repetition is None or not name.endswith(run.repetition):
+        return name
+    return name.removesuffix(run.repetition).rstrip("-_.# ") or name
+
+
+def _by_system(runs: Mapping[str, Run]) -> dict[str, list[Run]]:
+    """Return the runs of each system: those whose names differ in the repetition alone are of one."""
+    systems: dict[str, list[Run]] = {}
+    for name, run in runs.items():
+        systems.setdefault(_system_of(name, run), []).append(run)
+    return systems

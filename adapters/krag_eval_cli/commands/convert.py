@@ -7,18 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval import InvalidInputError, read_evalset, read_run, write_evalset, write_run
-from krag_eval.toolkit import (
-    Source,
-    beside,
-    detect,
-    format_to_write,
-    kinds_in,
-    kinds_of,
-    named_format,
-    no_looser_than,
-    number_of,
-    one_of,
-)
+from krag_eval.toolkit import Format, Source, load, no_looser_than, number_of, one_of
 from krag_eval_cli.files import FileOptions, check_free
 from krag_eval_cli.output import console
 
@@ -50,7 +39,7 @@ def convert(
         evalset: The questions of a run, for ragas rows.
     """
     named, table = files.named_columns(), files.table(source) | {"rows": files.rows}
-    written = format_to_write(target, to_format)
+    written = Format.name_to_write(target, to_format)
     check_free(target, force)
     read, kinds = _look_at(source, files.from_format, named, table)
     settings: dict[str, Any] = {"format": read, "columns": named or None, "max_bad_rows": max_bad_rows, **table}
@@ -77,12 +66,12 @@ def _look_at(
     path: Path, name: str | None, columns: Mapping[str, str], table: Mapping[str, Any]
 ) -> tuple[str, Sequence[str]]:
     """Return the format of a file, and whether it holds an evaluation set, a run or both, if that can be detected."""
-    source = Source(path, None if name is None else named_format(name).container, **table)
+    its = None if name is None else Format.named(name)
+    source = Source(path, None if its is None else its.container, columns=columns, **table)
     if columns and source.container is not None:
-        held = zip(_KINDS, kinds_of((), columns), strict=True)
-        return name or source.container, tuple(kind for kind, is_held in held if is_held)
-    read, kinds = detect(source) if name is None else (name, kinds_in(source, name))
-    found = beside("inspect")(path, **table).kind if not kinds and source.sample else ""
+        return name or source.container, source.named_kinds
+    read, kinds = Format.detect(source) if name is None or its is None else (name, its.kinds_in(source))
+    found = load("krag_eval.formats", "inspect")(path, **table).kind if not kinds and source.sample else ""
     return read, {"run": ("run",), "log": ("run",), "both": _KINDS}.get(found, kinds)
 
 

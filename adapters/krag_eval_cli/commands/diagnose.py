@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from krag_eval import EvaluationResult, InvalidInputError
 from krag_eval import diagnose as diagnose_result
+from krag_eval.evaluation import Diagnosis
 from krag_eval.toolkit import (
-    BYTE_ORDER_MARK,
-    DASH,
-    REPORTS,
-    Diagnosis,
-    csv_line,
+    csv_lines,
     format_value,
-    has_filter,
     load,
     number_of,
     refuse,
@@ -25,6 +20,7 @@ from krag_eval_cli.commands.evaluate import score_each
 from krag_eval_cli.files import RunFileOptions, check_free, names_of, read_runs
 from krag_eval_cli.options import RunScoringOptions, parse_cut_offs
 from krag_eval_cli.output import console, json_lines, notes, print_section, put_json
+from krag_eval_cli.streams import DASH
 
 
 def diagnose(
@@ -63,14 +59,15 @@ def diagnose(
     read = read_runs(runs, questions, files, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
     results: dict[str, EvaluationResult] = {}
     for name, run in read.items():
-        metrics = [*(names_of(["recall"], read) or ()), *["filter_loss"] * has_filter(run)]
+        metrics = [*(names_of(["recall"], read) or ()), *["filter_loss"] * run.has_filter]
         results |= score_each(questions, {name: run}, cut_off, metrics=metrics, **settings)
     diagnoses = {
         name: diagnose_result(result, cut_off, doc_key=scoring.doc_key, near=near) for name, result in results.items()
     }
     rows = [{"run": name, **miss.to_dict()} for name, diagnosis in diagnoses.items() for miss in diagnosis.misses]
     if out is not None:
-        write_atomically(out, _csv_lines(rows) if out.suffix == ".csv" else json_lines(rows))
+        table = [list(rows[0]) if rows else ["run"], *(list(row.values()) for row in rows)]
+        write_atomically(out, csv_lines(table) if out.suffix == ".csv" else json_lines(rows))
         notes().print(f"{out}: {number_of(len(rows), 'missed gold document')}.")
     printed = put_json(
         json_out,
@@ -95,13 +92,8 @@ def _parse_cut_off(text: str) -> int | None:
     return given[0]
 
 
-def _csv_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
-    yield BYTE_ORDER_MARK + csv_line(list(rows[0]) if rows else ["run"])
-    yield from (csv_line(list(row.values())) for row in rows)
-
-
 def _print(diagnoses: Mapping[str, Diagnosis], examples: int) -> None:
-    print_section(load(REPORTS, "sections").causes_section(diagnoses), console())
+    print_section(load("krag_eval.reports", "sections").causes_section(diagnoses), console())
     for name, diagnosis in diagnoses.items():
         for cause, count in diagnosis.counts.items():
             misses = [miss for miss in diagnosis.misses if miss.cause == cause][: max(examples, 0)]

@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from krag_eval import EvalSet, EvaluationResult, InvalidInputError, Run, evaluate_run
 from krag_eval.toolkit import (
-    REPORTS,
-    beside,
     check_count,
     escape_controls,
     format_value,
     load,
-    missing_queries,
     number_of,
     one_of,
     write_atomically,
@@ -34,7 +31,7 @@ from krag_eval_cli.output import (
 )
 
 if TYPE_CHECKING:
-    from krag_eval.toolkit import QueryReview
+    from krag_eval.evaluation import QueryReview
 
 _MOST_LISTED = 20
 _MOST_REVIEWED = 100
@@ -88,7 +85,9 @@ def evaluate(
         raise InvalidInputError("`--traces` and RUN are both given. Score them one after the other.")
     try:
         if traces:
-            run = beside("traces")(traces, evalset=questions, repeated=repeated, max_bad_rows=max_bad_rows)
+            run = load("krag_eval.formats", "traces")(
+                traces, evalset=questions, repeated=repeated, max_bad_rows=max_bad_rows
+            )
             read, questions = {run.name: run}, _asked(questions, run)
         else:
             read = read_runs(runs or [evalset], questions, files, id_key=scoring.id_key, max_bad_rows=max_bad_rows)
@@ -195,7 +194,7 @@ def _means(results: Mapping[str, EvaluationResult]) -> list[str]:
 
 def _board(results: Mapping[str, EvaluationResult], keys: list[str] | None, *, intervals: bool) -> Any:
     with collected_warnings() as caught:
-        board = load(REPORTS, "leaderboard")(results, keys, intervals=intervals)
+        board = load("krag_eval.reports", "leaderboard")(results, keys, intervals=intervals)
     print_notes(caught)
     return board
 
@@ -221,7 +220,7 @@ def _print(
         if not several:
             print_result(result, f"{name}: {result.n_queries} queries")
         _print_rest(result, f"{name}: " if several else "")
-    if not any(reviews.values()) and any(map(missing_queries, results.values())):
+    if not any(reviews.values()) and any(result.missed for result in results.values()):
         out.print("--failed lists them, and `krag-eval diagnose` counts the causes.")
     for signature in dict.fromkeys(result.signature for result in results.values()):
         out.print(signature, style="dim", soft_wrap=True)
@@ -251,6 +250,5 @@ def _print_rest(result: EvaluationResult, prefix: str) -> None:
         if bounds is not None and bounds[0] < bounds[1]:
             lowest, highest = map(format_value, bounds)
             out.print(f"{prefix}{key} lies between {lowest} and {highest}, as documents with equal scores are ordered.")
-    missing = missing_queries(result)
-    if missing:
-        out.print(f"{prefix}{missing}.")
+    if result.missed:
+        out.print(f"{prefix}{result.missed}.")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from krag_eval import InvalidInputError
 from krag_eval import funnel as trace_needs
-from krag_eval.toolkit import REPORTS, load
+from krag_eval.toolkit import load
 from krag_eval_cli.files import FileOptions, read_runs
 from krag_eval_cli.options import RunScoringOptions, parse_cut_offs, parse_names
 from krag_eval_cli.output import (
@@ -71,10 +71,12 @@ def funnel(
         ]
         if out is not None or plots is not None:
             settings["corpus"] = settings["corpus"] if scoring.match == "span" else None
-            built = load(REPORTS, "build")(questions, read, by=slices, k=cut_offs, funnels=found, **settings)
+            built = load("krag_eval.reports", "build")(
+                questions, read, by=slices, k=cut_offs, funnels=found, **settings
+            )
             written = write_all(built, out, plots, format=None, force=force)
     print_notes(caught)
     if put_json(json_out, lambda: {"evalset": str(evalset), "runs": {one.name: one.to_dict() for one in found}}):
         return
-    print_section(load(REPORTS, "sections").stages_section(found), console())
+    print_section(load("krag_eval.reports", "sections").stages_section(found), console())
     print_written(written)

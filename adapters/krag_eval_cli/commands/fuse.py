@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from krag_eval import InvalidInputError, write_run
 from krag_eval import fuse as fuse_runs
-from krag_eval.toolkit import format_to_write, number_of, refuse
+from krag_eval.toolkit import Format, number_of, refuse
 from krag_eval_cli.files import RunFileOptions, check_free, read_runs
 from krag_eval_cli.output import notes
 
@@ -33,7 +33,7 @@ def fuse(
         depth: Read only so many ranks of each ranking.
         name (NAME): The name of the fused run; by default those of the runs.
     """
-    target_format = format_to_write(out, None)
+    target_format = Format.name_to_write(out, None)
     check_free(out, force)
     if len(runs) < 2:
         raise InvalidInputError("Only one run is given. Name at least two, such as bm25.jsonl dense.jsonl.")

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval import Policy, check_gate, read_policy
-from krag_eval.toolkit import REPORTS, GateReport, load, number_of
+from krag_eval.analysis import GateReport
+from krag_eval.toolkit import load, number_of
 from krag_eval_cli.files import RunFileOptions
 from krag_eval_cli.output import check_report, console, notes, print_indented, print_written, put_json_and_markdown
 
@@ -50,8 +51,8 @@ def gate(
     if out is not None:
         settings: dict[str, Any] = {"seed": demands.seed, **demands.scoring}
         runs = {} if against is None else {f"{against.name} (baseline)": against}
-        built = load(REPORTS, "build")(questions, runs | {checked.name: checked}, gate=report, **settings)
-        print_written([load(REPORTS, "write")(built, out, force=force)], notes())
+        built = load("krag_eval.reports", "build")(questions, runs | {checked.name: checked}, gate=report, **settings)
+        print_written([load("krag_eval.reports", "write")(built, out, force=force)], notes())
     sys.exit(report.exit_code)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from krag_eval.toolkit import beside
+from krag_eval.toolkit import load
 from krag_eval_cli.files import FileOptions
 from krag_eval_cli.output import console, notes, put_json
 
@@ -25,7 +25,7 @@ def inspect(
         save: Write the reading into FILE.reading.json, from which every command takes it. With --columns, --rows and
             --separator, write these.
     """
-    found = beside("inspect")(file, other, **files.chosen(file))
+    found = load("krag_eval.formats", "inspect")(file, other, **files.chosen(file))
     if not put_json(json_out, found.to_dict):
         console().print(str(found), soft_wrap=True, markup=False, highlight=False)
     if save:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
-
 from krag_eval import InvalidInputError, questions_needed
-from krag_eval.toolkit import COMPARED_CUT_OFFS, format_value, pilot_deviation, pilot_differences
+from krag_eval.toolkit import PilotValues, format_value
+from krag_eval_cli.commands.compare import COMPARED
 from krag_eval_cli.commands.evaluate import score_each
 from krag_eval_cli.files import RunFileOptions, names_of, read_runs
 from krag_eval_cli.options import RunScoringOptions, cut_offs_option, parse_cut_offs, parse_names
@@ -23,7 +22,7 @@ def plan(
     power: float = 0.8,
     confidence: float = 0.95,
     cluster: str | None = None,
-    k: Annotated[str | None, cut_offs_option(COMPARED_CUT_OFFS)] = None,
+    k: Annotated[str | None, cut_offs_option(COMPARED)] = None,
     metrics: str = "recall,mrr,ndcg",
     json_out: Path | None = None,
     scoring: RunScoringOptions,
@@ -43,17 +42,16 @@ def plan(
     questions = files.evalset(evalset, id_key=scoring.id_key, grade_key=scoring.grade_key)
     if len(runs) not in (1, 2):
         raise InvalidInputError(f"A pilot has one run or two, got {len(runs)}. Name the two systems that are compared.")
-    read, cut_offs = read_runs(runs, questions, files, id_key=scoring.id_key), parse_cut_offs(k, COMPARED_CUT_OFFS)
+    read, cut_offs = read_runs(runs, questions, files, id_key=scoring.id_key), parse_cut_offs(k, COMPARED)
     names = None if metrics == "all" else names_of(parse_names(metrics), read)
     results = list(score_each(questions, read, cut_offs, metrics=names, **scoring.settings()).values())
     questions_needed(effect, power, sd=1.0, confidence=confidence)  # checks the numbers
     planned = {}
     for key in results[0].detail.values if results[0].detail else ():
-        values = pilot_differences(results, key)[1]
-        sd = pilot_deviation(values, is_single=len(results) == 1)
+        found = PilotValues.of(results, key)
         of: dict[str, Any] = {"pilot": results, "key": key, "cluster": cluster, "evalset": questions}
-        needed = None if sd is None else questions_needed(effect, power, confidence=confidence, **of)
-        planned[key] = {"n": int(np.count_nonzero(~np.isnan(values))), "sd": sd, "questions": needed}
+        needed = None if found.sd is None else questions_needed(effect, power, confidence=confidence, **of)
+        planned[key] = {"n": found.n, "sd": found.sd, "questions": needed}
     about = {"runs": list(read), "effect": effect, "power": power, "confidence": confidence, "keys": planned}
     if put_json(json_out, lambda: about):
         return

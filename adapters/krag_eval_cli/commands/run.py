@@ -12,15 +12,12 @@ from typing import Annotated, Any
 from krag_eval import EvalSet, RunRow
 from krag_eval.toolkit import (
     DOC_KEY,
-    RUN_HEADER,
     CallSettings,
     Recorder,
+    Source,
     alternatives_in,
-    find_doc_key,
     number_of,
     plan_run,
-    read_journal_rows,
-    source_of_module,
 )
 from krag_eval_cli.files import FileOptions
 from krag_eval_cli.loading import load_object
@@ -84,7 +81,7 @@ def run(
                 fresh=fresh,
                 retry_errors=retry_errors,
                 keeps_rows=False,  # they are in the file
-                source=source_of_module(retriever.partition(":")[0], retriever),
+                module=retriever,
                 **passed,
             )
             recorder = plan.carry_out()
@@ -100,11 +97,11 @@ def run(
 
 def scoring_options(questions: EvalSet, run: Path) -> list[str]:
     """Return the options with which `evaluate` can score a run, by what the gold and the first rows of the run hold."""
-    rows = (row for _, row in read_journal_rows(run) if RUN_HEADER not in row)
+    rows = (row for _, row in Source(run).rows() if "query_id" in row)
     found = [document for row in itertools.islice(rows, _SAMPLE) for document in RunRow.from_dict(row).retrieved]
     chunks = [chunk for question in questions for chunk in alternatives_in(question.gold_chunks())]
     if not chunks and any(question.gold_doc_ids for question in questions):
-        key = find_doc_key(questions, found) or DOC_KEY
+        key = questions.find_doc_key(found) or DOC_KEY
         return ["--level", "document", *(["--doc-key", key] if key != DOC_KEY else [])]
     by_text = found and chunks and not (any(one.id for one in found) and any(one.id for one in chunks))
     return ["--match", "containment", "--containment", "gold_in_retrieved"] if by_text else []

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from krag_eval import EvalSet, InvalidInputError, normalize, write_evalset
-from krag_eval.toolkit import IdKey, dump_json, format_to_write, number_of, refuse
+from krag_eval.toolkit import Format, IdKey, dump_json, number_of, refuse
 from krag_eval_cli.files import RunFileOptions, check_free, has_results, read_runs
 from krag_eval_cli.options import parse_names, parse_threshold
 from krag_eval_cli.output import console, notes, put_json
@@ -74,7 +74,7 @@ def doctor(
     if not runs and (queue is not None or (apply is None and versions is None)):
         raise InvalidInputError("There is no run. Give at least one, or labels with --apply and --out.")
     if out is not None:
-        format_to_write(out, None)
+        Format.name_to_write(out, None)
     for path in (out, queue, versions):
         if path is not None:
             check_free(path, force, [one for one in (evalset, *(runs or ()), apply, judge, corpus) if one is not None])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from krag_eval import InvalidInputError, write_evalset
-from krag_eval.toolkit import format_to_write, in_quotes, number_of, stem
+from krag_eval.toolkit import Format, Source, number_of, show
 from krag_eval_cli.files import FileOptions, check_free
 from krag_eval_cli.options import Declared
 from krag_eval_cli.output import console, notes, print_first, print_indented, print_table, put_json
@@ -50,8 +50,8 @@ def reanchor(
     """
     if out is None and str(evalset) == "-":
         raise InvalidInputError("Standard input has no name to derive one from. Name a file with --out; `-` prints.")
-    target = out or evalset.with_name(f"{stem(evalset)}.reanchored.jsonl")
-    format_to_write(target, None)
+    target = out or evalset.with_name(f"{Source(evalset).name}.reanchored.jsonl")
+    Format.name_to_write(target, None)
     inputs = [path for path in (evalset, corpus, old_corpus) if path is not None]
     check_free(target, force, inputs)
     if json_out is not None:
@@ -107,7 +107,7 @@ def _print_lost(anchor: Anchor) -> None:
     if anchor.text is not None:
         near = " and ".join(map(repr, anchor.nearest))
         nearest = f": {near} comes nearest, with {anchor.similarity or 0:.0%} of its words." if near else ""
-        print_indented(f"{in_quotes(anchor.text)}{nearest}", 4)
+        print_indented(f"{show(anchor.text, 90)}{nearest}", 4)
 
 
 def _print_documents(report: ReanchorReport) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import Source, as_number, neutralise, number_of, one_line, refuse, unreadable, write_atomically
+from krag_eval.toolkit import Source, as_cell, as_number, number_of, one_line, refuse, unreadable, write_atomically
 from krag_eval_labels.files import put_labels
 from krag_eval_labels.labelling.items import Item, Said, items_of
 from krag_eval_labels.labelling.platforms import argilla, label_studio, langfuse, said_in
@@ -171,9 +171,7 @@ def _name(who: str) -> str:
 
 
 def _is_same(ids: tuple[str, str], item: Item) -> bool:
-    return all(
-        given in (own, neutralise(own)) for given, own in zip(ids, (item.query_id, item.document_id), strict=True)
-    )
+    return all(given in (own, as_cell(own)) for given, own in zip(ids, (item.query_id, item.document_id), strict=True))
 
 
 def _grade(label: object) -> float | None:

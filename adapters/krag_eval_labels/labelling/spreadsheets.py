@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from krag_eval.toolkit import BYTE_ORDER_MARK, clip, csv_line, needing, neutralise, replacing, write_atomically
+from krag_eval.toolkit import as_cell, csv_lines, needing, replacing, write_atomically
 from krag_eval_labels.labelling.items import Item, Said
 
 COLUMNS = ("key", "question", "text", "label", "query_id", "document_id")
-_LONGEST = 32_767
 # What a workbook cannot hold.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -22,8 +22,8 @@ def write_csv(items: Iterable[Item], path: Path) -> None:
 
     No text is a formula, and the byte order mark makes Excel read the file as UTF-8.
     """
-    rows = (csv_line([_CONTROLS.sub("\ufffd", cell) for cell in _cells(item)]) for item in items)
-    write_atomically(path, [BYTE_ORDER_MARK + csv_line(COLUMNS), *rows])
+    rows = ([_CONTROLS.sub("\ufffd", cell) for cell in _cells(item)] for item in items)
+    write_atomically(path, csv_lines(itertools.chain([COLUMNS], rows)))
 
 
 def write_xlsx(items: Iterable[Item], path: Path) -> None:
@@ -40,7 +40,7 @@ def write_xlsx(items: Iterable[Item], path: Path) -> None:
     for row, cells in enumerate((COLUMNS, *map(_cells, items)), 1):
         for column, text in enumerate(cells, 1):
             cell = sheet.cell(row, column)
-            cell.value = clip(_CONTROLS.sub("\ufffd", neutralise(text)), _LONGEST)
+            cell.value = as_cell(_CONTROLS.sub("\ufffd", text))
             cell.data_type = "s"
             cell.number_format = "@"
             cell.alignment = Alignment(wrap_text=COLUMNS[column - 1] in ("question", "text"), vertical="top")

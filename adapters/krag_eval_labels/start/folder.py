@@ -34,7 +34,6 @@ from krag_eval.toolkit import (
     dump_json,
     number_of,
     parse_json,
-    qualified_name,
     read_checked,
     read_whole,
     refuse,
@@ -449,7 +448,7 @@ def _with_text(document: Document, texts: Mapping[str, Document]) -> Document:
 
 def _name_of(retriever: object) -> str:
     given = Path(retriever).stem if isinstance(retriever, (str, os.PathLike)) else getattr(retriever, "name", None)
-    name = given if isinstance(given, str) and given else qualified_name(retriever).rpartition(".")[2]
+    name = given if isinstance(given, str) and given else getattr(retriever, "__name__", type(retriever).__name__)
     return "".join(c if c.isalnum() or c in "-_." else "-" for c in name)[:60] or "second"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from krag_eval import Document, KragEvalError
-from krag_eval.toolkit import check_count, dump_json, load, number_of, read_checked, threads, write_atomically
+from krag_eval.toolkit import DaemonThreads, check_count, dump_json, load, number_of, read_checked, write_atomically
 from krag_eval_labels.estimation import read_labels
 from krag_eval_labels.files import label_key, pair_of
 from krag_eval_labels.report import plain
@@ -76,7 +76,7 @@ def judge_pools(path: Path, pairs: Iterable[tuple[str, str, Document]], judge: o
             return str(error.reason).replace("_", " ")
 
     try:
-        for (row, _, _), said in threads.map_as_completed(ask, todo[:most], _AT_A_TIME, "krag-eval-judge"):
+        for (row, _, _), said in DaemonThreads(_AT_A_TIME, "krag-eval-judge").map(ask, todo[:most]):
             n_asked += 1
             if isinstance(said, int):
                 rows.append(row | {"label": said})

@@ -20,7 +20,7 @@ from krag_eval.toolkit import (
     Printed,
     check_number,
     clip,
-    need_scipy,
+    need_installed,
     number_of,
     one_line,
     read_checked,
@@ -193,7 +193,7 @@ def number_from_labels(
             labels alone are no score.
         MissingDependencyError: scipy is not installed.
     """
-    need_scipy("start")
+    need_installed("start", "scipy", "stats")
     check_number("confidence", confidence, "Give one such as 0.95.", above=0, below=1)
     own = Folder.open(folder)
     whole = _Labelled.of(own, labels)

@@ -13,17 +13,8 @@ from functools import partial
 from importlib import resources
 from typing import Any
 
-from krag_eval import Document, InvalidInputError, KragEvalError, Question, Run
-from krag_eval.toolkit import (
-    JournalKind,
-    KeyedJournal,
-    ProgressHook,
-    describe_error,
-    describe_type,
-    refuse,
-    reporter,
-    threads,
-)
+from krag_eval import Document, InvalidInputError, KragEvalError, Question, Run, RunProgress
+from krag_eval.toolkit import DaemonThreads, JournalKind, KeyedJournal, describe_error, describe_type, refuse, reporter
 from krag_eval_llm.calling import TimeLimit
 from krag_eval_llm.failures import ModelSetupError
 from krag_eval_llm.model import LanguageModel, as_language_model
@@ -55,7 +46,7 @@ def answer_questions(
     journal: KeyedJournal,
     *,
     concurrency: int = 8,
-    progress: ProgressHook | None = None,
+    progress: bool | Callable[[RunProgress], object] | None = None,
 ) -> dict[str, str | Exception]:
     """Have each question answered from its documents, unless the journal has the answer.
 
@@ -82,7 +73,7 @@ def answer_questions(
             done[name] = _read(row)
     left = [task for name, task in tasks.items() if name not in done]
     report, errors = reporter(progress, "answers", len(tasks)), 0
-    answered = threads.map_as_completed(partial(_answer, answerer), left, concurrency, "krag-eval-answer")
+    answered = DaemonThreads(concurrency, "krag-eval-answer").map(partial(_answer, answerer), left)
     with closing(answered):
         for asked, (task, row) in enumerate(answered, 1):
             if journal.get(task.key) is None:  # two questions may be the same

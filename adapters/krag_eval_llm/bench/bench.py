@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, UserDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -16,6 +16,7 @@ from krag_eval import (
     MissingDependencyError,
     Question,
     Run,
+    RunProgress,
     RunStoppedError,
     as_document,
     as_evalset,
@@ -25,22 +26,18 @@ from krag_eval import (
 )
 from krag_eval.toolkit import (
     LEVELS,
-    REPORTS,
     Argument,
     JournalKind,
     KeyedJournal,
-    Parts,
-    ProgressHook,
     RetrieverChangedError,
     ScoringSettings,
     TextSettings,
     check_count,
     check_embeddings,
     check_ranks,
-    hook_for,
     load,
     make_settings,
-    need_scipy,
+    need_installed,
     one_of,
     qualified_name,
     warn,
@@ -86,7 +83,7 @@ def run_bench(
     timeout: float | None = None,
     level: str = "chunk",
     title: str | None = None,
-    progress: bool | ProgressHook | None = True,
+    progress: bool | Callable[[RunProgress], object] | None = True,
     **settings: Unpack[TextSettings],
 ) -> Bench:
     """Generate questions from chunks, retrieve, answer, score both, and report.
@@ -144,7 +141,7 @@ def run_bench(
         None if journals is None else Path(journals),
         check_count("concurrency", concurrency),
         timeout,
-        hook_for(progress),
+        progress,
     )
     generation: GenerationReport | None = None
     if evalset is not None:
@@ -172,7 +169,7 @@ def run_bench(
         why = "The set is empty." if generation is None else str(generation.stopped)
         raise InvalidInputError(f"There is no question to score. {why}")
     run = stages.retrieve(questions, retriever, k=max(cut_offs), name=name, parameters=parameters)
-    report = load(REPORTS, "build")(
+    report = load("krag_eval.reports", "build")(
         questions, {run.name: run}, k=cut_offs, level=level, seed=seed, title=title, **settings
     )
     asked = EvalSet(choose_evenly(questions, limit), name=questions.name)
@@ -239,13 +236,13 @@ class Stages:
         journals: The folder of the journals; None keeps none.
         concurrency: How many questions to process at a time.
         timeout: The time limit of one call in seconds, or None.
-        progress: Called with the progress of a stage, or None.
+        progress: As for `run_bench`.
     """
 
     journals: Path | None
     concurrency: int
     timeout: float | None
-    progress: ProgressHook | None
+    progress: bool | Callable[[RunProgress], object] | None
 
     def generate(
         self, corpus: object, model: LanguageModel, *, samples: int, mode: str, language: str, seed: int
@@ -366,7 +363,7 @@ def check_before(answer: object, level: str, **settings: Unpack[ScoringSettings]
 def why_no_intervals() -> str | None:
     """Say what is missing for intervals; None if nothing is."""
     try:
-        need_scipy("The interval of a mean")
+        need_installed("The interval of a mean", "scipy", "stats")
     except MissingDependencyError as error:
         return str(error)
     return None
@@ -405,7 +402,7 @@ def choose_evenly(questions: Sequence[Question], most: int) -> list[Question]:
     return [questions[place] for place in sorted(place for _, _, place in sorted(places)[:most])]
 
 
-_CURE: Parts = (
+_CURE = (
     "Have the retriever return texts, give the corpus with their ids, or skip answers with ",
     Argument("skip_e2e", True),
     ".",

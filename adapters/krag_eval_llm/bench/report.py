@@ -13,7 +13,6 @@ import numpy as np
 
 from krag_eval import EvalSet, EvaluationResult, Question, Run
 from krag_eval.toolkit import (
-    REPORTS,
     Cell,
     Column,
     ComparedByFields,
@@ -21,13 +20,8 @@ from krag_eval.toolkit import (
     MeanState,
     Section,
     Table,
-    count_cell,
     format_value,
-    interval_cell,
     load,
-    share_cell,
-    text_cell,
-    value_cell,
 )
 from krag_eval_answers import AnswerResult
 from krag_eval_llm.bench.answering import AnswerError
@@ -83,7 +77,7 @@ class Bench(ComparedByFields):
             InvalidInputError: The file exists, or cannot be written.
             MissingDependencyError: A package that HTML needs is not installed.
         """
-        written: Path = load(REPORTS, "write")(self.report, path, format=format, force=force)
+        written: Path = load("krag_eval.reports", "write")(self.report, path, format=format, force=force)
         return written
 
 
@@ -182,11 +176,11 @@ def _questions(questions: EvalSet, generation: GenerationReport | None) -> Secti
     )
     rows = tuple(
         (
-            text_cell(name),
-            count_cell(one.made),
-            count_cell(one.wanted),
-            count_cell(sum(one.dropped.values())),
-            share_cell(one.overlap),
+            Cell.of_text(name),
+            Cell.of_count(one.made),
+            Cell.of_count(one.wanted),
+            Cell.of_count(sum(one.dropped.values())),
+            Cell.of_share(one.overlap),
         )
         for name, one in generation.types.items()
     )
@@ -247,10 +241,10 @@ def _table(
     )
     rows = tuple(
         (
-            text_cell(metric),
-            value_cell(mean),
-            interval_cell(None if intervals is None else intervals[metric]),
-            count_cell(undefined[metric]),
+            Cell.of_text(metric),
+            Cell.of_value(mean),
+            Cell.of_interval(None if intervals is None else intervals[metric]),
+            Cell.of_count(undefined[metric]),
             *_by_type(asked, types, values[metric]),
         )
         for metric, mean in means.items()
@@ -265,4 +259,4 @@ def _by_type(
         of_type = [value for one, value in zip(asked, values, strict=True) if (one.type or _NO_TYPE) == name]
         state = MeanState()
         state.add(np.array(of_type, dtype=np.float64))
-        yield value_cell(state.mean)
+        yield Cell.of_value(state.mean)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from krag_eval.toolkit import REPORTS, decisive_keys, format_value, load, needing
+from krag_eval.toolkit import decisive_keys, format_value, load, needing
 from krag_eval_cli.files import FileOptions
 from krag_eval_cli.loading import load_embeddings, load_object
 from krag_eval_cli.options import cut_offs_option, parse_cut_offs, parse_names, parse_parameters, parse_threshold
@@ -106,7 +106,7 @@ def _targets(out: Sequence[Path], force: bool) -> list[Path]:
     targets += [path.with_suffix(".html") for path in out if path.suffix.lower() == ".json"]
     targets = list(dict.fromkeys(targets))
     for path in targets:
-        load(REPORTS, "check")(path, None, force)
+        load("krag_eval.reports", "check")(path, None, force)
     if any(path.suffix.lower() in (".html", ".htm") for path in targets):
         with needing("The HTML report", "jinja2", "report"):
             import jinja2  # noqa: F401 - is it installed?

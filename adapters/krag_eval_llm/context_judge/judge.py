@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval import Document, InvalidInputError, Run, __version__, as_document, normalize
+from krag_eval import Document, InvalidInputError, Run, RunProgress, __version__, as_document, normalize
 from krag_eval.toolkit import (
+    DaemonThreads,
     MeanState,
-    ProgressHook,
     RetrieverError,
     check_count,
     describe_error,
@@ -27,7 +27,6 @@ from krag_eval.toolkit import (
     one_of,
     refuse,
     reporter,
-    threads,
 )
 from krag_eval_answers import References, answer_intervals, read_references
 from krag_eval_llm.context_judge.result import (
@@ -71,7 +70,7 @@ def judge_contexts(
     cache: MutableMapping[str, Any] | None = None,
     concurrency: int = 8,
     intervals: bool | float = False,
-    progress: ProgressHook | None = None,
+    progress: bool | Callable[[RunProgress], object] | None = None,
 ) -> ContextResult:
     """Have a language model judge the retrieved chunks against the reference answers.
 
@@ -150,7 +149,7 @@ def _in_threads(
     metrics: Sequence[str],
     workers: int,
     cache: MutableMapping[str, Any],
-    progress: ProgressHook | None,
+    progress: bool | Callable[[RunProgress], object] | None,
 ) -> list[ContextRow]:
     """Return the rows in order; after an error nothing more is asked.
 
@@ -167,7 +166,7 @@ def _in_threads(
         if not is_over.is_set():
             kept.wait()
 
-    judge, running = Judge(model, prompts, dict(cache), tell), threads.DaemonThreads(workers, "krag-eval-judge")
+    judge, running = Judge(model, prompts, dict(cache), tell), DaemonThreads(workers, "krag-eval-judge")
     futures: list[Future[ContextRow]] = []
     report, done, failed = reporter(progress, "verdicts", len(contexts)), 0, 0
     try:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import KeyedJournal, did_you_mean, threads
+from krag_eval.toolkit import DaemonThreads, KeyedJournal, did_you_mean
 from krag_eval_llm.failures import NoAnswerError
 from krag_eval_llm.model import LanguageModel
 from krag_eval_llm.prompts import (
@@ -221,7 +221,7 @@ class Asker:
         asked = (
             ((request, self._answer(request)) for request in new)
             if self._concurrency == 1
-            else threads.map_as_completed(self._answer, new, self._concurrency, "krag-eval-generate")
+            else DaemonThreads(self._concurrency, "krag-eval-generate").map(self._answer, new)
         )
         with closing(asked):
             for request, row in asked:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from krag_eval import Document, EvalSet, InvalidInputError, Question
+from krag_eval import Document, EvalSet, InvalidInputError, Question, RunProgress
 from krag_eval.toolkit import (
     DOC_KEY,
     NEAR,
@@ -16,16 +16,12 @@ from krag_eval.toolkit import (
     IdKey,
     JournalKind,
     KeyedJournal,
-    Parts,
-    ProgressHook,
     check_count,
     check_number,
     fields_of,
-    hook_for,
     refuse,
     reporter,
     warn,
-    worded,
 )
 from krag_eval_llm.failures import ModelSetupError
 from krag_eval_llm.model import LanguageModel, as_language_model
@@ -51,7 +47,7 @@ def generate_evalset(
     seed: int = 0,
     journal: str | os.PathLike[str] | None = None,
     prompts: str | os.PathLike[str] | Mapping[str, str] | None = None,
-    progress: bool | ProgressHook | None = True,
+    progress: bool | Callable[[RunProgress], object] | None = True,
     concurrency: int = 1,
     attempts: int = 2,
     retries: int = 3,
@@ -124,7 +120,6 @@ def generate_evalset(
         else check_count("most_prompts", most_prompts),
     }
     check_count("concurrency", concurrency)
-    hook = hook_for(progress)
     texts = load_prompts(prompts, kinds)
     model = as_language_model(llm, retries=retries, timeout=timeout)
     corpus = read_chunks(chunks, min_words=min_words, doc_key=doc_key, id_key=id_key)
@@ -137,7 +132,7 @@ def generate_evalset(
         language=language,
         attempts=attempts,
         most_prompts=settings["most_prompts"],
-        tell=_teller(hook, n, model),
+        tell=_teller(progress, n, model),
     )
     checks = CandidateFilter(corpus.all, near=near_duplicates, most_quoted=most_quoted)
     with KeyedJournal(journal, GENERATION_JOURNAL, settings, resume=resume, retry_errors=retry_errors) as rows:
@@ -145,7 +140,7 @@ def generate_evalset(
         try:
             made = generator.generate(asker, checks)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(worded(("Stopped. ", *_where(rows)))) from None
+            raise KeyboardInterrupt(str(ModelSetupError("Stopped. ", *_where(rows)))) from None
         except ModelSetupError as error:
             if not len(rows):
                 raise
@@ -168,8 +163,10 @@ def generate_evalset(
     return GeneratedEvalSet(evalset_of(made, f"{model.name}, prompts {texts.version}", doc_key), report)
 
 
-def _teller(hook: ProgressHook | None, total: int, model: LanguageModel) -> Callable[..., None]:
-    before, report = model.counters.prompts, reporter(hook, "questions", total)
+def _teller(
+    progress: bool | Callable[[RunProgress], object] | None, total: int, model: LanguageModel
+) -> Callable[..., None]:
+    before, report = model.counters.prompts, reporter(progress, "questions", total)
 
     def tell(done: int, dropped: int, *, is_over: bool = False) -> None:
         report(done, dropped, model.counters.prompts - before, is_over=is_over)
@@ -177,7 +174,7 @@ def _teller(hook: ProgressHook | None, total: int, model: LanguageModel) -> Call
     return tell
 
 
-def _where(rows: KeyedJournal) -> Parts:
+def _where(rows: KeyedJournal) -> tuple[str | Argument, ...]:
     """Say how many answers are recorded, and how to resume."""
     if rows.path is None:
         lost = f"{len(rows):,} answers of the model are lost. To be able to resume, give "

@@ -8,7 +8,7 @@ import webbrowser
 from pathlib import Path
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import LABELS, load, needing, number_of, refuse, threads
+from krag_eval.toolkit import load, needing, number_of, refuse, start_thread
 from krag_eval_cli.output import console, notes
 from krag_eval_report.languages import language_of
 from krag_eval_report.view import Folder, view_app
@@ -43,12 +43,14 @@ def view(
     with _bound(port) as server:
         port = server.getsockname()[1]
         token = secrets.token_urlsafe(32)
-        files = load(LABELS, "files")(lambda said: notes().print(f"Not written, or gone: {said}", soft_wrap=True))
+        files = load("krag_eval.labels", "files")(
+            lambda said: notes().print(f"Not written, or gone: {said}", soft_wrap=True)
+        )
         app = view_app(folder, token, port, files, language and language_of(language).code)
         address = f"http://127.0.0.1:{port}/{token}/"
         console().print(address, soft_wrap=True)
         if not no_browser:
-            threads.start_thread(lambda: webbrowser.open(address), "krag-eval-browser")
+            start_thread(lambda: webbrowser.open(address), "krag-eval-browser")
         settings = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, ws="none", lifespan="off",
             timeout_graceful_shutdown=1,

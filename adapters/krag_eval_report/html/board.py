@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from krag_eval import Run
-from krag_eval.toolkit import ComparisonRow, is_lower_better
+from krag_eval.analysis import ComparisonRow
+from krag_eval.toolkit import is_lower_better
 from krag_eval_report.cells import changed, door, run_alone, worst_first
 from krag_eval_report.frontier import pareto
 from krag_eval_report.html.axis import Axis

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval.toolkit import CAUSES, BoolArray, FloatArray, Ideal, IntArray, ideal_of, ranks_of_causes
+from krag_eval.toolkit import CAUSES, BoolArray, FloatArray, IntArray, ideal_of
 from krag_eval_report.records import Report, ReportedSystem
 
 CAUSE_NUMBERS = {cause: number for number, cause in enumerate(CAUSES)}
@@ -33,9 +33,9 @@ def cut_off_columns(report: Report) -> dict[str, Any] | None:
     `names` are the metrics, with their parameters, `last` the deepest cut-off. For each system, the gold documents of
     all queries follow each other (`nGold` of the overview says how many each query has) with the best rank, 0 for
     none, the gain as a number in `gains`, relative to the highest of the query, and what tells the cause of a miss at
-    any cut-off (see `ranks_of_causes`). The relevant ranks of query `i` are at `start[i]` to `start[i + 1]`; `credit`
-    is the number of the gain, -1 without credit. `steps` has the DCG down to each rank of queries in which the
-    assignment of ranks to gold documents is a choice.
+    any cut-off (see `Diagnosis.ranks_of_causes`). The relevant ranks of query `i` are at `start[i]` to `start[i + 1]`;
+    `credit` is the number of the gain, -1 without credit. `steps` has the DCG down to each rank of queries in which
+    the assignment of ranks to gold documents is a choice.
     """
     first = report.systems[0].detail
     keys = [key.partition("@") for key in first.values if "rel=" not in key]  # the columns are those of all grades
@@ -53,14 +53,19 @@ def cut_off_columns(report: Report) -> dict[str, Any] | None:
         "last": last,
         "dividesByK": settings.precision_denominator == "k",
         "gains": gains.tolist(),
-        "systems": [_columns_of(system, ideal, gains) for system, ideal in zip(report.systems, ideals, strict=True)],
+        "systems": [
+            _columns_of(system, ideal.gains, ideal.discounts, gains)
+            for system, ideal in zip(report.systems, ideals, strict=True)
+        ],
     }
 
 
-def _columns_of(system: ReportedSystem, ideal: Ideal, gains: FloatArray) -> dict[str, Any]:
+def _columns_of(
+    system: ReportedSystem, of_gold: FloatArray, discounts: FloatArray, gains: FloatArray
+) -> dict[str, Any]:
     judged = system.detail.judged
     query, rank = judged.relevant_query, judged.relevant_rank
-    number = np.searchsorted(gains, ideal.gains)
+    number = np.searchsorted(gains, of_gold)
     depth = int(judged.n_retrieved.max(initial=0)) + 1
     place = query * depth + rank
     first_edge = np.searchsorted(judged.edge_query * depth + judged.edge_rank, place)
@@ -71,14 +76,14 @@ def _columns_of(system: ReportedSystem, ideal: Ideal, gains: FloatArray) -> dict
         "start": np.searchsorted(query, np.arange(len(judged) + 1)).tolist(),
         "rank": rank.tolist(),
         "credit": np.where(is_credited, number[judged.edge_gold[first_edge]], -1).tolist(),
-        "steps": {str(query): steps for query, steps in judged.dcg_steps(ideal.gains, ideal.discounts).items()},
+        "steps": {str(query): steps for query, steps in judged.dcg_steps(of_gold, discounts).items()},
     }
 
 
 def _causes_of(system: ReportedSystem) -> dict[str, Any]:
     """Return the cause of gold documents without a rank, and where they matter, the ranks of `ranks_of_causes`."""
     rank = system.detail.judged.gold_rank
-    without, same = ranks_of_causes(system.detail, system.diagnosis.causes, system.diagnosis.doc_key)
+    without, same = system.diagnosis.ranks_of_causes(system.detail)
     causes = zip(system.diagnosis.causes, rank.tolist(), strict=True)
     return {
         "missed": [0 if at else CAUSE_NUMBERS[cause] for cause, at in causes],

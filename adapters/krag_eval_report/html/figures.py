@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from krag_eval.toolkit import format_mean, format_signed
+from krag_eval.toolkit import format_mean
+from krag_eval_report.cells import format_signed
 from krag_eval_report.sections.overview import milliseconds
 
 

@@ -21,29 +21,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from krag_eval import Document, EvalSet, __version__, as_document
+from krag_eval import Document, EvalSet, Redactor, __version__, as_document
+from krag_eval.evaluation import Detail, GoldTable, SearchOutcome
 from krag_eval.toolkit import (
     CAUSES,
     OWN_ID,
     BoolArray,
-    Detail,
     FloatArray,
-    GoldTable,
     IntArray,
-    SearchOutcome,
     Side,
-    SpanParts,
     cached_property,
-    default_redactor,
     format_value,
     is_lower_better,
     needing,
     one_line,
     read_leniently,
-    repeats_of,
-    search_outcomes,
-    shared_parts,
-    with_documents,
 )
 from krag_eval_report.html.cut_offs import CAUSE_NUMBERS, cut_off_columns
 from krag_eval_report.html.first_screen import first_screen
@@ -60,7 +52,7 @@ from krag_eval_report.sections import sections_below
 if TYPE_CHECKING:
     from jinja2 import Template
 
-    from krag_eval.toolkit import Funnel
+    from krag_eval.analysis import Funnel
 
 
 # Each joined to one, in this order.
@@ -98,7 +90,7 @@ def html_parts(report: Report, language: str | None = None) -> Iterator[str]:
         **first_screen(report),
         matrices=[matrix_of(report, system) for system in report.systems],
         sections=sections_below(report),
-        figures=figures_of(report),
+        figures=figures_of(report, Saying(language_of(language))),
         data=((name, json_in_script(part)) for name, part in data),
         script=script,
         style=style,
@@ -269,7 +261,7 @@ class Details:
     def _read(self, system: ReportedSystem, *, is_first: bool) -> dict[str, Any]:
         detail = system.detail
         batch, matches = detail.batch, detail.matches
-        side, settings = with_documents(batch).predicted, batch.settings
+        side, settings = detail.documents.predicted, batch.settings
         starts, gold_starts = side.offsets.tolist(), batch.actual.offsets.tolist()
         match_starts = np.searchsorted(matches.predicted, side.offsets).tolist()
         gold, counted = detail.gold, detail.judged.gold_number
@@ -297,7 +289,7 @@ class Details:
         forbidden = np.array([*ranks.get("forbidden", ())], dtype=np.int64)
         self.leaking.append(np.unique(side.query_of(forbidden)).tolist())
         if settings.uses_spans:
-            parts = [shared_parts(detail.judged, batch, index, system.diagnosis.k) for index in range(len(batch))]
+            parts = [detail.shared_parts(index, system.diagnosis.k) for index in range(len(batch))]
             held, evidence = ([one for of_query in parts for one in of_query[of_side]] for of_side in (0, 1))
             ranks["parts"] = list(map(_in_units, evidence, side.texts))
             outcomes["parts"] = list(map(_in_units, held, [one.text for one in golds]))
@@ -308,7 +300,7 @@ class Details:
         if system.answers:
             read["answers"] = {str(query): dict(answer) for query, answer in system.answers.items()}
         if detail.sessions is not None:
-            read["searches"] = self._searches(search_outcomes(detail.sessions, system.diagnosis.k))
+            read["searches"] = self._searches(detail.search_outcomes(system.diagnosis.k))
         return read
 
     def _searches(self, sessions: Sequence[Sequence[SearchOutcome]]) -> dict[str, list[Any]]:
@@ -406,7 +398,7 @@ def _best_ranks(detail: Detail, ranks: IntArray) -> list[int]:
     return list(ranks.tolist())
 
 
-def _in_units(parts: SpanParts | None, text: str | None) -> list[tuple[int, int]] | None:
+def _in_units(parts: Sequence[tuple[int, int]] | None, text: str | None) -> list[tuple[int, int]] | None:
     """Return parts of a text in UTF-16 units, as the browser counts; None where there is no text or no place."""
     if parts is None or text is None:
         return None
@@ -425,7 +417,7 @@ def _earned(detail: Detail) -> dict[str, Any]:
     credit, repeat = np.zeros((2, int(side.offsets[-1])), dtype=np.int64)
     credit[side.offsets[judged.relevant_query] + judged.relevant_rank - 1] = 1
     credit[side.offsets[judged.credited_query] + judged.credited_rank - 1] = 2
-    for position, first in repeats_of(detail.batch).items():
+    for position, first in detail.repeats.items():
         repeat[position] = first + 1
     again = np.flatnonzero(repeat)
     repeat[again] -= side.offsets[side.query_of(again)]
@@ -462,7 +454,7 @@ def payload(report: Report) -> Iterator[tuple[str, Any]]:
     """
     texts = Texts()
     details = Details(report, texts)
-    rows = rows_of(report, texts, functools.cache(default_redactor()))
+    rows = rows_of(report, texts, functools.cache(Redactor()))
     yield "overview", _overview(report, details)
     yield "cut-offs", cut_off_columns(report)
     yield "details", details.columns()
@@ -531,7 +523,7 @@ def _overview(report: Report, details: Details) -> dict[str, Any]:
 def _about(questions: EvalSet, shown: Sequence[str]) -> dict[str, list[Any]]:
     """Return what is known of each question beside what is shown anyway, such as its slices."""
     known = ({"source": q.source, **q.metadata, **q.further} for q in questions)
-    redact = default_redactor()
+    redact = Redactor()
     return _column(
         lines_of({name: value for name, value in of.items() if name not in shown and value is not None}, redact)
         for of in known
@@ -580,7 +572,7 @@ class Documents:
         self.metadata: Numbered[str] = Numbered()
         self._pairs: Numbered[int] = Numbered()  # the number of the id, then 32 bits for that of the text plus 1
         self._metadata: list[int | None] = []
-        self._redact = functools.cache(default_redactor())
+        self._redact = functools.cache(Redactor())
 
     def numbers(
         self,
@@ -628,7 +620,7 @@ _MOST_NAMES, _LONGEST = 30, 300
 def lines_of(values: Mapping[str, Any], redact: Callable[[str], str]) -> str | None:
     r"""Return values as lines of a name and a value without credentials, the long ones shortened; None without any.
 
-    >>> lines_of({"source": "faq.md", "page": 3}, default_redactor())
+    >>> lines_of({"source": "faq.md", "page": 3}, Redactor())
     'source: faq.md\npage: 3'
     """
     if not values:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krag_eval.toolkit import Comparison, ComparisonRow
+from krag_eval.analysis import Comparison, ComparisonRow
 from krag_eval_report.cells import changed, door
 from krag_eval_report.html.axis import Axis
 from krag_eval_report.html.board import Band, band_of

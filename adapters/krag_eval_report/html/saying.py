@@ -66,6 +66,19 @@ class Saying:
         """Return a time as the language writes it."""
         return _element("time", f' datetime="{moment:%Y-%m-%dT%H:%M%z}"', self.language.time(moment))
 
+    def in_element(self, text: str) -> tuple[str, dict[str, str]]:
+        """Return what an element of a drawing says, and the attributes by which it says it in another language."""
+        if not isinstance(text, Said):
+            return _printable(text), {}
+        arguments = as_json(text)[1]
+        given = {"data-l10n-args": json_in_attribute(arguments)} if arguments else {}
+        return _printable(self.language.text(text)), {"data-l10n": text.message, **given}
+
+    def in_attribute(self, name: str, text: str) -> dict[str, str]:
+        """Return an attribute of an element of a drawing, and the one by which it changes with the language."""
+        said = {"data-l10n-attributes": json_in_attribute({name: as_json(text)})} if isinstance(text, Said) else {}
+        return {name: _printable(self.language.text(text)), **said}
+
     def attributes(self, **texts: str | None) -> Markup:
         """Return attributes: `attributes(aria_label=message("close"), title=cell.help)`; those of None are left out."""
         from markupsafe import Markup
@@ -101,6 +114,10 @@ def _element(tag: str, attributes: str, text: str) -> Markup:
     from markupsafe import Markup
 
     return Markup(f"<{tag}{attributes}>{_escaped(text)}</{tag}>")  # the attributes are escaped
+
+
+def _printable(text: str) -> str:
+    return str(printable(text))
 
 
 def _escaped(text: str) -> str:

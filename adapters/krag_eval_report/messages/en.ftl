@@ -740,6 +740,12 @@ labels-of-spans = gold is given as places in documents here, and labels name who
 labels-without-ids = the queries have no ids here; build the report from an evaluation set
 
 overview-title = In short
+# Details: matrices.py
+
+matrix-baseline = { $name }, baseline
+matrix-no-cut-off = No cut-off
+matrix-cut-off = Cut-off { $k }
+matrix-difference = { VALUE($difference) }: { $verdict }
 
 # Plots
 
@@ -753,6 +759,46 @@ plot-changes = Queries won, tied and lost against the baseline
 plot-slices = Means by slice
 plot-causes = Gold documents found, and causes of misses
 plot-stages = Where needs were lost
+plot-about = { $title }{ $of } · { $n ->
+    [one] { $n } query
+   *[other] { $n } queries
+}
+plot-of-set = {" "}· { $name }
+plot-of = { $name }: { $text }
+plot-value = { $key } { VALUE($value) }
+plot-value-interval = { $key } { VALUE($value) } ({ VALUE($low) } to { VALUE($high) })
+plot-from-to = { $metric } from { VALUE($before) } at k = { $first } to { VALUE($after) } at k = { $last }
+plot-all-ranks = all
+plot-tokens = { $n } tok
+plot-characters = characters retrieved, on average
+plot-budget = tokens retrieved, on average
+plot-recall-in-characters = recall { VALUE($value) } in { $n } characters on average
+plot-recall-in-tokens = recall { VALUE($value) } in { $n } tokens on average
+plot-searches = searches
+plot-after = { VALUE($before) } after one search to { VALUE($after) } after { $n }
+plot-threshold = threshold
+plot-in-use = threshold in use: { VALUE($at) }
+plot-around = within { VALUE($by) } of it
+plot-swept = { $key } { VALUE($before) } at { VALUE($first) }, { VALUE($here) } at { VALUE($used) }, { VALUE($after) } at { VALUE($last) }
+plot-values = { $n } values
+plot-values-undefined = { $n } values, { $undefined } undefined
+plot-range = { $low } to { $high }
+plot-median = { $key } median { VALUE($median) }, mean { VALUE($mean) } of { $n } questions
+plot-hit_rate = hit_rate@k: at least one gold chunk found
+plot-doc_hit = doc_hit@k: one of its documents found
+plot-gold-documents = gold documents
+plot-found = found
+plot-found-within = found within rank { $k }
+plot-cause = { $cause }: { $n }
+plot-queries = queries
+plot-count = { $part } { $n }
+plot-fate = { $fate } { $n } of { $of } needs
+plot-share = { $name }: { VALUE($n) } ({ VALUE($share) })
+plot-all-needs = all needs
+plot-after-stage = after { $stage }
+plot-in-corpus = in the corpus
+plot-retrieved = retrieved
+plot-kept = kept
 
 
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js

@@ -662,6 +662,13 @@ labels-without-ids = 질문에 ID가 없습니다. 평가 세트로 리포트를
 
 overview-title = 요약
 
+# Details: matrices.py
+
+matrix-baseline = { $name }, 기준
+matrix-no-cut-off = 컷오프 없음
+matrix-cut-off = 컷오프 { $k }
+matrix-difference = { VALUE($difference) }: { $verdict }
+
 # Plots
 
 plot-hits = 정답 문서를 하나라도 찾은 질문
@@ -674,6 +681,43 @@ plot-changes = 기준 대비 이긴 질문, 비긴 질문, 진 질문
 plot-slices = 슬라이스별 평균
 plot-causes = 찾은 정답 문서와 놓친 원인
 plot-stages = 정답 단위를 잃은 곳
+plot-about = { $title }{ $of } · 질문 { $n }개
+plot-of-set = {" "}· { $name }
+plot-of = { $name }: { $text }
+plot-value = { $key } { VALUE($value) }
+plot-value-interval = { $key } { VALUE($value) }({ VALUE($low) }~{ VALUE($high) })
+plot-from-to = { $metric }: k = { $first }일 때 { VALUE($before) }, k = { $last }일 때 { VALUE($after) }
+plot-all-ranks = 전체
+plot-tokens = { $n } 토큰
+plot-characters = 검색된 글자 수(평균)
+plot-budget = 검색된 토큰 수(평균)
+plot-recall-in-characters = 평균 { $n }자에서 재현율 { VALUE($value) }
+plot-recall-in-tokens = 평균 { $n }토큰에서 재현율 { VALUE($value) }
+plot-searches = 검색 횟수
+plot-after = 검색 1회 후 { VALUE($before) }, { $n }회 후 { VALUE($after) }
+plot-threshold = 임계값
+plot-in-use = 사용 중인 임계값: { VALUE($at) }
+plot-around = 임계값에서 { VALUE($by) } 이내
+plot-swept = { $key }: { VALUE($first) }에서 { VALUE($before) }, { VALUE($used) }에서 { VALUE($here) }, { VALUE($last) }에서 { VALUE($after) }
+plot-values = 값 { $n }개
+plot-values-undefined = 값 { $n }개, 정의되지 않음 { $undefined }개
+plot-range = { $low }~{ $high }
+plot-median = { $key }: 질문 { $n }개의 중앙값 { VALUE($median) }, 평균 { VALUE($mean) }
+plot-hit_rate = hit_rate@k: 정답 청크를 하나라도 찾은 비율
+plot-doc_hit = doc_hit@k: 정답 청크가 속한 문서를 하나라도 찾은 비율
+plot-gold-documents = 정답 문서
+plot-found = 찾음
+plot-found-within = 상위 { $k }위 안에서 찾음
+plot-cause = { $cause }: { $n }
+plot-queries = 질문 수
+plot-count = { $part } { $n }
+plot-fate = { $fate }: 정답 단위 { $of }개 중 { $n }개
+plot-share = { $name }: { VALUE($n) }({ VALUE($share) })
+plot-all-needs = 정답 단위 전체
+plot-after-stage = { $stage } 이후
+plot-in-corpus = 코퍼스에 있음
+plot-retrieved = 검색됨
+plot-kept = 최종 결과에 남음
 
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js
 

@@ -758,6 +758,13 @@ labels-without-ids = у вопросов нет идентификаторов; 
 
 overview-title = Коротко
 
+# Details: matrices.py
+
+matrix-baseline = { $name }, база
+matrix-no-cut-off = Без отсечки
+matrix-cut-off = Отсечка { $k }
+matrix-difference = { VALUE($difference) }: { $verdict }
+
 # Plots
 
 plot-hits = Вопросы, по которым что-то найдено
@@ -770,6 +777,47 @@ plot-changes = Вопросы относительно базы: выигран�
 plot-slices = Средние по срезам
 plot-causes = Найденные эталонные документы и причины пропусков
 plot-stages = Где потеряны эталонные единицы
+plot-about = { $title }{ $of } · { $n ->
+    [one] { $n } вопрос
+    [few] { $n } вопроса
+   *[many] { $n } вопросов
+}
+plot-of-set = {" "}· { $name }
+plot-of = { $name }: { $text }
+plot-value = { $key } { VALUE($value) }
+plot-value-interval = { $key } { VALUE($value) } (от { VALUE($low) } до { VALUE($high) })
+plot-from-to = { $metric }: { VALUE($before) } при k = { $first }, { VALUE($after) } при k = { $last }
+plot-all-ranks = все
+plot-tokens = { $n } ток.
+plot-characters = найдено символов, в среднем
+plot-budget = найдено токенов, в среднем
+plot-recall-in-characters = полнота { VALUE($value) }, символов в среднем: { $n }
+plot-recall-in-tokens = полнота { VALUE($value) }, токенов в среднем: { $n }
+plot-searches = запросы поиска
+plot-after = { VALUE($before) } после одного поиска, { VALUE($after) } после { $n }
+plot-threshold = порог
+plot-in-use = текущий порог: { VALUE($at) }
+plot-around = не дальше { VALUE($by) } от него
+plot-swept = { $key }: { VALUE($before) } при { VALUE($first) }, { VALUE($here) } при { VALUE($used) }, { VALUE($after) } при { VALUE($last) }
+plot-values = значений: { $n }
+plot-values-undefined = значений: { $n }, не определено: { $undefined }
+plot-range = { $low }–{ $high }
+plot-median = { $key }: медиана { VALUE($median) }, среднее { VALUE($mean) }, вопросов: { $n }
+plot-hit_rate = hit_rate@k: найден хотя бы один эталонный чанк
+plot-doc_hit = doc_hit@k: найден один из эталонных документов
+plot-gold-documents = эталонные документы
+plot-found = найдено
+plot-found-within = найдено в топ-{ $k }
+plot-cause = { $cause }: { $n }
+plot-queries = вопросы
+plot-count = { $part } { $n }
+plot-fate = { $fate }: { $n } из { $of }
+plot-share = { $name }: { VALUE($n) } ({ VALUE($share) })
+plot-all-needs = все единицы
+plot-after-stage = после { $stage }
+plot-in-corpus = есть в корпусе
+plot-retrieved = найдены поиском
+plot-kept = остались в выдаче
 
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js
 

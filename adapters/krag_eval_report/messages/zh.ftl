@@ -662,6 +662,13 @@ labels-without-ids = 问题没有 ID；请用评测集生成报告
 
 overview-title = 概览
 
+# Details: matrices.py
+
+matrix-baseline = { $name }，基线
+matrix-no-cut-off = 无截断
+matrix-cut-off = 截断位置 { $k }
+matrix-difference = { VALUE($difference) }：{ $verdict }
+
 # Plots
 
 plot-hits = 找到内容的问题
@@ -674,6 +681,43 @@ plot-changes = 相对基线的胜、平、负问题数
 plot-slices = 各切片的平均值
 plot-causes = 找到的标准答案文档与漏掉的原因
 plot-stages = 标准答案项在哪里丢失
+plot-about = { $title }{ $of } · { $n } 个问题
+plot-of-set = {" "}· { $name }
+plot-of = { $name }：{ $text }
+plot-value = { $key } { VALUE($value) }
+plot-value-interval = { $key } { VALUE($value) }（{ VALUE($low) } 至 { VALUE($high) }）
+plot-from-to = { $metric }：k = { $first } 时为 { VALUE($before) }，k = { $last } 时为 { VALUE($after) }
+plot-all-ranks = 全部
+plot-tokens = { $n } 词元
+plot-characters = 检索到的字符数（平均）
+plot-budget = 检索到的词元数（平均）
+plot-recall-in-characters = 平均 { $n } 个字符时召回率为 { VALUE($value) }
+plot-recall-in-tokens = 平均 { $n } 个词元时召回率为 { VALUE($value) }
+plot-searches = 搜索次数
+plot-after = 搜索 1 次后为 { VALUE($before) }，{ $n } 次后为 { VALUE($after) }
+plot-threshold = 阈值
+plot-in-use = 当前阈值：{ VALUE($at) }
+plot-around = 相差不超过 { VALUE($by) }
+plot-swept = { $key }：阈值 { VALUE($first) } 时为 { VALUE($before) }，{ VALUE($used) } 时为 { VALUE($here) }，{ VALUE($last) } 时为 { VALUE($after) }
+plot-values = { $n } 个值
+plot-values-undefined = { $n } 个值，{ $undefined } 个未定义
+plot-range = { $low } 至 { $high }
+plot-median = { $key }：{ $n } 个问题的中位数为 { VALUE($median) }，平均值为 { VALUE($mean) }
+plot-hit_rate = hit_rate@k：至少找到一个标准答案分块
+plot-doc_hit = doc_hit@k：找到其所属文档之一
+plot-gold-documents = 标准答案文档
+plot-found = 已找到
+plot-found-within = 前 { $k } 位内找到
+plot-cause = { $cause }：{ $n }
+plot-queries = 问题数
+plot-count = { $part } { $n }
+plot-fate = { $fate }：{ $of } 个标准答案项中的 { $n } 个
+plot-share = { $name }：{ VALUE($n) }（{ VALUE($share) }）
+plot-all-needs = 全部标准答案项
+plot-after-stage = { $stage } 之后
+plot-in-corpus = 在语料库中
+plot-retrieved = 已检索到
+plot-kept = 保留到最后
 
 ## The folder and the page for labels: view.html.j2, label.html.j2, label.js
 

@@ -36,7 +36,7 @@ from krag_eval_report.plots.distributions import (
 from krag_eval_report.plots.drawing import Drawing, add_caption
 from krag_eval_report.plots.fonts import warn_of_boxes, without_glyph_warnings
 from krag_eval_report.plots.style import style
-from krag_eval_report.plots.svg import as_svg, settle
+from krag_eval_report.plots.svg import Speaker, as_svg, settle
 from krag_eval_report.records import Report
 
 if TYPE_CHECKING:
@@ -108,8 +108,12 @@ class ReportFigure:
     svg: str
 
 
-def figures_of(report: Report) -> list[ReportFigure]:
+def figures_of(report: Report, speaker: Speaker | None = None) -> list[ReportFigure]:
     """Draw every plot for which the report has data, in the order of `PLOTS`.
+
+    Args:
+        report: The result of `build_report`.
+        speaker: Writes the words of the plots in a language; English by default.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
@@ -120,7 +124,7 @@ def figures_of(report: Report) -> list[ReportFigure]:
             section=plot.section,
             title=drawn.title,
             description=drawn.description,
-            svg=as_svg(drawn.figure, f"plot-{key.replace('_', '-')}", drawn.title, drawn.description),
+            svg=as_svg(drawn.figure, f"plot-{key.replace('_', '-')}", drawn.title, drawn.words, speaker=speaker),
         )
         for key, plot, drawn in drawings_of(report)
     ]
@@ -175,7 +179,7 @@ def write_plots(report: Report, folder: str | os.PathLike[str], *, force: bool =
     except OSError as error:
         raise InvalidInputError(f"{target}: cannot be created ({error.strerror or error}). Check the path.") from error
     for key, _, drawing in drawn:
-        svg = as_svg(drawing.figure, key, drawing.title, drawing.description, in_page=False)
+        svg = as_svg(drawing.figure, key, drawing.title, drawing.words, in_page=False)
         write_atomically(target / f"{key}.svg", ['<?xml version="1.0" encoding="utf-8"?>\n', svg, "\n"])
         with replacing(target / f"{key}.png") as temporary:
             temporary.write_bytes(as_png(drawing.figure))

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from krag_eval import METRICS, sweep
-from krag_eval.toolkit import (
-    Settings,
-    Side,
-    Sweep,
-    count_tokens_of,
-    format_value,
-    key_of,
-    refuse,
-    shorten,
-    with_documents,
-)
+from krag_eval.evaluation import Sweep
+from krag_eval.toolkit import Settings, Side, count_tokens_of, format_value, key_of, refuse, said, shorten
 from krag_eval_report.plots.drawing import (
     AROUND,
     MARKED,
@@ -37,6 +28,7 @@ from krag_eval_report.plots.drawing import (
     metrics_of,
     panels,
     quiet_axes,
+    say,
     share_axis,
     shown,
     tick_labels,
@@ -84,19 +76,23 @@ def draw_over_k(report: Report, only: Collection[str] | None = None) -> Drawing 
     with panels(len(metrics), names) as (figure, grid):
         for axes, metric in zip(grid, metrics, strict=True):
             _lines(axes, report, metric, cut_offs, columns_of(len(metrics)))
-    ends = [(at, tick_of(at)) for at in (cut_offs[0], cut_offs[-1])]
     texts = (
-        (
-            system.name,
-            (
-                f"{metric} from "
-                + " to ".join(f"{format_value(system.value(metric + at))} at k = {tick}" for at, tick in ends)
-                for metric in metrics
-            ),
-        )
+        (system.name, (_from_to(system, metric, cut_offs[0], cut_offs[-1]) for metric in metrics))
         for system in report.systems
     )
-    return Drawing(figure, "Metrics over the cut-off", describe(texts))
+    return Drawing(figure, said("plot-over_k", "Metrics over the cut-off"), describe(texts))
+
+
+def _from_to(system: ReportedSystem, metric: str, first: str, last: str) -> str:
+    return said(
+        "plot-from-to",
+        "{metric} from {before} at k = {first} to {after} at k = {last}",
+        metric=metric,
+        before=format_value(system.value(metric + first)),
+        first=tick_of(first),
+        after=format_value(system.value(metric + last)),
+        last=tick_of(last),
+    )
 
 
 def _lines(axes: Axes, report: Report, metric: str, cut_offs: list[str], n_columns: int) -> None:
@@ -140,27 +136,32 @@ def draw_over_size(report: Report) -> Drawing | None:
     if not any(sizes[-1] > 0 and len(sizes) > 2 for sizes, _ in curves.values()):
         return None
     names = [system.name for system in report.systems]
-    unit = "characters" if report.systems[0].detail.batch.settings.count_tokens is None else "tokens"
+    if report.systems[0].detail.batch.settings.count_tokens is None:
+        unit = said("plot-characters", "characters retrieved, on average")
+        at_the_end = ("plot-recall-in-characters", "recall {value} in {n} characters on average")
+    else:
+        unit = said("plot-budget", "tokens retrieved, on average")
+        at_the_end = ("plot-recall-in-tokens", "recall {value} in {n} tokens on average")
     with panels(1, names) as (figure, (axes,)):
         for number, (sizes, recalls) in enumerate(curves.values()):
             look = line_style(number) | {"markevery": -(-len(sizes) // MOST_MARKERS), "clip_on": False}
             axes.plot(sizes, recalls, **look, label=names[number])
-        axes.set_xlabel(f"{unit} retrieved, on average")
+        say(axes.set_xlabel(unit), unit)
         axes.set_ylabel("recall")
         share_axis(axes, [recall for _, recalls in curves.values() for recall in recalls])
         axes.set_xlim(left=0)
         quiet_axes(axes, "y")
     ends = (
-        (name, [f"recall {format_value(recalls[-1])} in {sizes[-1]:.0f} {unit} on average"])
+        (name, [said(*at_the_end, value=format_value(recalls[-1]), n=f"{sizes[-1]:.0f}")])
         for name, (sizes, recalls) in curves.items()
     )
-    return Drawing(figure, "Recall over the size of what was retrieved", describe(ends))
+    return Drawing(figure, said("plot-over_size", "Recall over the size of what was retrieved"), describe(ends))
 
 
 def _recall_by_size(system: ReportedSystem) -> tuple[list[float], list[float]]:
     """Return the mean size and the mean recall of the first 0, 1, ... ranks."""
     detail = system.detail
-    side, defined = with_documents(detail.batch).predicted, detail.judged.is_defined
+    side, defined = detail.documents.predicted, detail.judged.is_defined
     if system.detail.sessions is not None or not defined.any():
         return [0.0], [0.0]
     count = detail.batch.settings.count_tokens
@@ -200,18 +201,16 @@ def draw_over_searches(report: Report) -> Drawing | None:
             look = line_style(names.index(name)) | {"markevery": -(-longest // MOST_MARKERS), "clip_on": False}
             axes.plot(range(len(curve)), curve, **look, label=name)
         axes.set_title(key_of("session_recall", k))
-        axes.set_xlabel("searches")
+        say(axes.set_xlabel("searches"), said("plot-searches", "searches"))
         tick_labels(axes, [f"@{n + 1}" for n in range(longest)], WIDTH - 0.4)
         share_axis(axes, [value for curve in curves.values() for value in curve])
         quiet_axes(axes, "y")
+    after = "{before} after one search to {after} after {n}"
     texts = (
-        (
-            name,
-            [f"{format_value(curve[0])} after one search to {format_value(curve[-1])} after {len(curve)}"],
-        )
-        for name, curve in curves.items()
+        (name, [said("plot-after", after, before=format_value(of[0]), after=format_value(of[-1]), n=len(of))])
+        for name, of in curves.items()
     )
-    return Drawing(figure, "Recall over the searches of a session", describe(texts))
+    return Drawing(figure, said("plot-over_searches", "Recall over the searches of a session"), describe(texts))
 
 
 Sweeps = Mapping[str, Sweep]
@@ -251,21 +250,22 @@ def _draw(sweeps: Sweeps) -> Drawing | None:
         return None
     names = [str(name) for name in sweeps]
     around = next(iter(sweeps.values())).around
-    marks = [f"threshold in use: {', '.join(f'{t:g}' for t in _in_use(sweeps))}", f"within {around:g} of it"]
+    in_use = _in_use(swept.in_use for swept in sweeps.values())
+    marks = [in_use, said("plot-around", "within {by} of it", by=f"{around:g}")]
     with panels(len(keys), names if len(names) > 1 else [], marks) as (figure, grid):
         for axes, key in zip(grid, keys, strict=True):
             _curves(axes, key, sweeps)
         for axes in grid:
-            axes.set_xlabel("threshold")
+            say(axes.set_xlabel("threshold"), said("plot-threshold", "threshold"))
     return Drawing(
         figure,
-        "Metrics over the matching threshold",
+        said("plot-sweep", "Metrics over the matching threshold"),
         describe((str(name), _describe_sweep(swept, keys)) for name, swept in sweeps.items()),
     )
 
 
-def _in_use(sweeps: Sweeps) -> list[float]:
-    return sorted({swept.in_use for swept in sweeps.values()})
+def _in_use(thresholds: Iterable[float]) -> str:
+    return said("plot-in-use", "threshold in use: {at}", at=", ".join(f"{one:g}" for one in sorted(set(thresholds))))
 
 
 def _curves(axes: Axes, key: str, sweeps: Sweeps) -> None:
@@ -284,13 +284,21 @@ def _curves(axes: Axes, key: str, sweeps: Sweeps) -> None:
 
 
 def _describe_sweep(swept: Sweep, keys: list[str]) -> Iterator[str]:
-    yield f"threshold in use: {swept.in_use:g}"
+    yield _in_use([swept.in_use])
     for key in keys:
         if key in swept.values:
             column = list(map(format_value, swept.values[key]))
-            here = column[swept.thresholds.index(swept.in_use)]
-            first, last = swept.thresholds[0], swept.thresholds[-1]
-            yield f"{key} {column[0]} at {first:g}, {here} at {swept.in_use:g}, {column[-1]} at {last:g}"
+            yield said(
+                "plot-swept",
+                "{key} {before} at {first}, {here} at {used}, {after} at {last}",
+                key=key,
+                before=column[0],
+                first=f"{swept.thresholds[0]:g}",
+                here=column[swept.thresholds.index(swept.in_use)],
+                used=f"{swept.in_use:g}",
+                after=column[-1],
+                last=f"{swept.thresholds[-1]:g}",
+            )
 
 
 METRICS_SWEPT = ("recall", "precision", "mrr", "ndcg")
@@ -322,7 +330,7 @@ def _has_one_threshold(settings: Settings) -> bool:
 
 
 def _sweep(system: ReportedSystem, k: int | str | None, metrics: list[str]) -> Sweep:
-    batch = with_documents(system.detail.batch)
+    batch = system.detail.documents
     given: dict[str, Any] = {
         field.name: getattr(batch.settings, field.name)
         for field in fields(Settings)

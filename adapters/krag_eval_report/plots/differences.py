@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from krag_eval import MissingDependencyError
-from krag_eval.toolkit import FloatArray, Sample, ValueDistribution, format_value, sample_intervals
+from krag_eval.toolkit import FloatArray, format_value, mean_intervals, said
 from krag_eval_report.cells import changed
 from krag_eval_report.plots.distributions import stacked_bars
 from krag_eval_report.plots.drawing import (
@@ -25,6 +25,7 @@ from krag_eval_report.plots.drawing import (
     name_rows,
     shown,
 )
+from krag_eval_report.plots.style import clean
 from krag_eval_report.records import Report
 from krag_eval_report.sections.overview import main_key
 from krag_eval_report.sections.slices import name_of
@@ -32,7 +33,7 @@ from krag_eval_report.sections.slices import name_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from krag_eval.toolkit import Slice
+    from krag_eval.analysis import Slice
 
 _MOST_BARS, _MOST_SLICES = 24, 30
 # A bootstrap of more would take seconds, and its interval would be narrower than a marker.
@@ -58,11 +59,19 @@ def draw_changes(report: Report) -> Drawing | None:
         return None
     is_one = len({row.system for row in rows}) == 1
     names = [row.key if is_one else f"{row.system}, {row.key}" for row in rows]
-    sizes = {"lost": [r.losses for r in rows], "tied": [r.ties for r in rows], "won": [r.wins for r in rows]}
+    sizes: dict[str, list[int]] = {
+        said("word-lost", "lost"): [row.losses for row in rows],
+        said("word-tied", "tied"): [row.ties for row in rows],
+        said("word-won", "won"): [row.wins for row in rows],
+    }
     doors = [[changed(row, change) for row in rows] for change in ("worse", "same", "better")]
-    figure = stacked_bars(names, sizes, _LOOKS, "queries", 0.3, doors)
-    texts = [[f"{change} {of[place]}" for change, of in sizes.items()] for place in range(len(rows))]
-    return Drawing(figure, "Queries won, tied and lost against the baseline", describe(zip(names, texts, strict=True)))
+    figure = stacked_bars(names, sizes, _LOOKS, said("plot-queries", "queries"), 0.3, doors)
+    texts = [
+        [said("plot-count", "{part} {n}", part=change, n=of[place]) for change, of in sizes.items()]
+        for place in range(len(rows))
+    ]
+    title = said("plot-changes", "Queries won, tied and lost against the baseline")
+    return Drawing(figure, title, describe(zip(names, texts, strict=True)))
 
 
 def plot_slices(report: Report) -> Figure:
@@ -109,12 +118,13 @@ def draw_slices(report: Report) -> Drawing | None:
                 if interval is not None:
                     axes.plot(interval, (height, height), color=colour_of(number), linewidth=1.1)
             for place, mean in enumerate(of):
-                texts[place].append(f"{name} {format_value(None if mean != mean else mean)}")
+                value = format_value(None if mean != mean else mean)
+                texts[place].append(said("plot-value", "{key} {value}", key=clean(name), value=value))
         if all(mean != mean or 0 <= mean <= 1 for mean in means):
             axes.set_xlim(0, 1)
         name_rows(axes, labels, key)
         add_legend(figure, handles, legend_labels(names))
-    return Drawing(figure, "Means by slice", describe(zip(labels, texts, strict=True)))
+    return Drawing(figure, said("plot-slices", "Means by slice"), describe(zip(labels, texts, strict=True)))
 
 
 def _values(report: Report, number: int, key: str, part: Slice) -> FloatArray:
@@ -123,11 +133,8 @@ def _values(report: Report, number: int, key: str, part: Slice) -> FloatArray:
 
 
 def _intervals(values: list[FloatArray]) -> list[tuple[float, float] | None]:
-    samples = {
-        place: Sample(ValueDistribution.of(of)) for place, of in enumerate(values) if 0 < len(of) <= _MOST_VALUES
-    }
     try:
-        found = sample_intervals(samples, 0.95, 10_000, 0)
+        found = mean_intervals({place: of for place, of in enumerate(values) if 0 < len(of) <= _MOST_VALUES}, 0.95)
     except MissingDependencyError:  # scipy; the report says so
         return [None] * len(values)
     return [found.get(place) for place in range(len(values))]

@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from krag_eval.toolkit import (
-    CAUSES,
-    UNDEFINED,
-    FloatArray,
-    Funnel,
-    format_interval,
-    format_value,
-    shorten,
-)
+from krag_eval.analysis import Funnel
+from krag_eval.toolkit import CAUSES, FloatArray, format_value, said, shorten
 from krag_eval_report.cells import door, run_alone, worst_first
 from krag_eval_report.plots.drawing import COLOURS as RUNS
 from krag_eval_report.plots.drawing import (
@@ -39,7 +32,9 @@ from krag_eval_report.plots.drawing import (
     link,
     metrics_of,
     name_rows,
+    of_name,
     quiet_axes,
+    say,
     share_axis,
     shown,
     spread_evenly,
@@ -96,7 +91,7 @@ def draw_spread(report: Report) -> Drawing | None:
         grid[0].set_yticks(range(len(names)), labels_of(names, NAME_WIDTH if columns > 1 else 2 * NAME_WIDTH))
         grid[0].set_ylim(len(names) - 0.4, -0.6)
     texts = ((s.name, (_describe_key(s, key) for key in by_key if key in s.detail.values)) for s in report.systems)
-    return Drawing(figure, "Values of single questions", describe(texts))
+    return Drawing(figure, said("plot-spread", "Values of single questions"), describe(texts))
 
 
 def _keys(report: Report, at: str) -> list[str]:
@@ -140,7 +135,8 @@ def _boxes(axes: Axes, key: str, columns: list[FloatArray]) -> None:
         for line in (*artists["whiskers"][2 * place : 2 * place + 2], *artists["caps"][2 * place : 2 * place + 2]):
             line.set_color(colour)
     axes.set_title(shorten(clean(key), TITLE_WIDTH))
-    axes.set_xlabel(_counted(columns, defined), fontsize=7.5)
+    counted = _counted(columns, defined)
+    say(axes.set_xlabel(counted, fontsize=7.5), counted)
     if all(values.min(initial=0) >= 0 and values.max(initial=1) <= 1 for values in defined):
         axes.set_xlim(-0.04, 1.04)
         axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"])
@@ -151,21 +147,36 @@ def _boxes(axes: Axes, key: str, columns: list[FloatArray]) -> None:
 
 
 def _counted(columns: list[FloatArray], defined: list[FloatArray]) -> str:
-    sizes = sorted({len(values) for values in defined})
-    n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-    left_out = sorted({len(column) - len(values) for column, values in zip(columns, defined, strict=True)})
-    undefined = str(left_out[0]) if len(left_out) == 1 else f"{left_out[0]} to {left_out[-1]}"
-    return f"{n} values" + (f", {undefined} undefined" if left_out[-1] else "")
+    n = _range([len(values) for values in defined])
+    left_out = [len(column) - len(values) for column, values in zip(columns, defined, strict=True)]
+    if not any(left_out):
+        return said("plot-values", "{n} values", n=n)
+    return said("plot-values-undefined", "{n} values, {undefined} undefined", n=n, undefined=_range(left_out))
+
+
+def _range(counts: list[int]) -> str:
+    low, high = min(counts), max(counts)
+    return str(low) if low == high else said("plot-range", "{low} to {high}", low=low, high=high)
 
 
 def _describe_key(system: ReportedSystem, key: str) -> str:
     values = system.detail.values[key]
     values = values[~np.isnan(values)]
     median = float(np.median(values)) if len(values) else None
-    return f"{key} median {format_value(median)}, mean {format_value(system.result[key])} of {len(values)} questions"
+    return said(
+        "plot-median",
+        "{key} median {median}, mean {mean} of {n} questions",
+        key=key,
+        median=format_value(median),
+        mean=format_value(system.result[key]),
+        n=len(values),
+    )
 
 
-HITS = {"hit_rate": "hit_rate@k: at least one gold chunk found", "doc_hit": "doc_hit@k: one of its documents found"}
+HITS = {
+    "hit_rate": said("plot-hit_rate", "hit_rate@k: at least one gold chunk found"),
+    "doc_hit": said("plot-doc_hit", "doc_hit@k: one of its documents found"),
+}
 MOST_BARS, MOST_GROUPS = 60, 14
 
 
@@ -202,7 +213,7 @@ def draw_hits(report: Report) -> Drawing | None:
         for place, metric in enumerate(metrics):
             axes = figure.add_subplot(len(metrics), 1, place + 1)
             handles = [_bars(axes, report, number, metric, cut_offs) for number in range(len(names))]
-            axes.set_title(HITS[metric])
+            say(axes.set_title(HITS[metric]), HITS[metric])
             tick_labels(axes, cut_offs, WIDTH - 0.6)
             axes.set_xlim(-0.5, len(cut_offs) - 0.5)
             share_axis(axes, [1])
@@ -213,7 +224,7 @@ def draw_hits(report: Report) -> Drawing | None:
     keys = [metric + at for metric in metrics for at in cut_offs]
     return Drawing(
         figure,
-        "Questions for which something was found",
+        said("plot-hits", "Questions for which something was found"),
         describe((s.name, (_describe_value(s, key) for key in keys)) for s in report.systems),
     )
 
@@ -231,12 +242,12 @@ def _bars(axes: Axes, report: Report, number: int, metric: str, cut_offs: list[s
         **filled(colour_of(number), hatch_of(number)),
     )
     keys = [metric + cut_off for cut_off in cut_offs]
-    said = [f"{system.name}: {_describe_value(system, key)}" for key in keys]
-    link(bars, [worst_first(key, system.name if n_bars > 1 else None) for key in keys], said)
+    said_of = [of_name(system.name, _describe_value(system, key)) for key in keys]
+    link(bars, [worst_first(key, system.name if n_bars > 1 else None) for key in keys], said_of)
     for x, value, cut_off in zip(at, values, cut_offs, strict=True):
         interval = system.interval(metric + cut_off)
         if value is None:
-            axes.text(x, 0.01, UNDEFINED, ha="center", va="bottom")
+            axes.text(x, 0.01, format_value(None), ha="center", va="bottom")
         elif interval is not None:
             below, above = max(0.0, value - interval[0]), max(0.0, interval[1] - value)
             axes.errorbar(x, value, [[below], [above]], fmt="none", ecolor=INK, elinewidth=0.9, capsize=0)
@@ -244,8 +255,11 @@ def _bars(axes: Axes, report: Report, number: int, metric: str, cut_offs: list[s
 
 
 def _describe_value(system: ReportedSystem, key: str) -> str:
-    interval = format_interval(system.interval(key))
-    return f"{key} {format_value(system.value(key))}" + (f" ({interval})" if interval else "")
+    value, interval = format_value(system.value(key)), system.interval(key)
+    if interval is None:
+        return said("plot-value", "{key} {value}", key=key, value=value)
+    low, high = map(format_value, interval)
+    return said("plot-value-interval", "{key} {value} ({low} to {high})", key=key, value=value, low=low, high=high)
 
 
 FOUND = "found"
@@ -276,10 +290,19 @@ def draw_causes(report: Report) -> Drawing | None:
     names = [system.name for system in report.systems]
     parts = {word: [one.get(cause, 0) for one in counts] for cause, word in words.items()}
     doors = [[door(cause=cause, **run_alone(name, len(names))) for name in names] for cause in words]
-    figure = stacked_bars(names, parts, [look_of_cause(cause) for cause in words], "gold documents", 0.34, doors)
+    unit = said("plot-gold-documents", "gold documents")
+    figure = stacked_bars(names, parts, [look_of_cause(cause) for cause in words], unit, 0.34, doors)
     figure.axes[0].xaxis.get_major_locator().set_params(integer=True, nbins=8)  # type: ignore[call-arg]
-    texts = [[f"{word}: {one[cause]}" for cause, word in words.items() if one.get(cause)] for one in counts]
-    return Drawing(figure, "Gold documents found, and causes of misses", describe(zip(names, texts, strict=True)))
+    texts = [
+        [
+            said("plot-cause", "{cause}: {n}", cause=word, n=one[cause])
+            for cause, word in words.items()
+            if one.get(cause)
+        ]
+        for one in counts
+    ]
+    title = said("plot-causes", "Gold documents found, and causes of misses")
+    return Drawing(figure, title, describe(zip(names, texts, strict=True)))
 
 
 def _counts(system: ReportedSystem) -> dict[str, int]:
@@ -290,7 +313,7 @@ def _in_words(cause: str, report: Report) -> str:
     if cause != FOUND:
         return CAUSES[cause]
     k = report.systems[0].diagnosis.k
-    return FOUND if k is None else f"found within rank {k}"
+    return said("plot-found", FOUND) if k is None else said("plot-found-within", "found within rank {k}", k=k)
 
 
 def stacked_bars(
@@ -308,8 +331,9 @@ def stacked_bars(
         start, handles = [0] * len(names), []
         for (label, sizes), look, addresses in zip(parts.items(), looks, doors, strict=True):
             handles.append(axes.barh(range(len(names)), sizes, 0.66, left=start, label=label, **look))
-            said = [f"{name}: {label} {size}" for name, size in zip(names, sizes, strict=True)]
-            link(handles[-1], addresses, said)
+            counts = [said("plot-count", "{part} {n}", part=label, n=size) for size in sizes]
+            said_of = [of_name(name, count) for name, count in zip(names, counts, strict=True)]
+            link(handles[-1], addresses, said_of)
             write_counts(axes, sizes, start, look["color"])
             start = [left + size for left, size in zip(start, sizes, strict=True)]
         name_rows(axes, names, unit)
@@ -357,8 +381,14 @@ def draw_stages(report: Report) -> Drawing | None:
         axes.set_axis_off()
         for place, one in enumerate(funnels):
             _draw_funnel(axes, one, losses[one.name], sum(heights[:place]), is_named=len(funnels) > 1)
-    texts = ([f"{fate} {count} of {one.n_needs} needs" for fate, count in one.counts.items()] for one in funnels)
-    return Drawing(figure, "Where needs were lost", describe(zip(losses, texts, strict=True)))
+    texts = (
+        [
+            said("plot-fate", "{fate} {n} of {of} needs", fate=clean(f), n=n, of=one.n_needs)
+            for f, n in one.counts.items()
+        ]
+        for one in funnels
+    )
+    return Drawing(figure, said("plot-stages", "Where needs were lost"), describe(zip(losses, texts, strict=True)))
 
 
 def _losses(one: Funnel) -> list[tuple[str, int]]:
@@ -376,14 +406,15 @@ def _draw_funnel(axes: Axes, one: Funnel, losses: list[tuple[str, int]], top: fl
     from matplotlib.path import Path
 
     def write(x: float, y: float, text: str, count: int, side: str = "left") -> None:
-        share = f"{count:,} ({count / one.n_needs:.0%})"
-        axes.text(x, y, f"{shorten(clean(text), 20)}: {share}", ha=side, va="center_baseline", fontsize=9.5)
+        share = f"{count / one.n_needs:.0%}"
+        whole = said("plot-share", "{name}: {n} ({share})", name=text, n=f"{count:,}", share=share)
+        say(axes.text(x, y, whole, ha=side, va="center_baseline", fontsize=9.5), whole)
 
     left, y, right = one.n_needs, top + 0.4, _LEFT + _BAND + _BEND
     axes.add_patch(Rectangle((_LEFT, top + 0.25), _BAND, 0.15, color=COLOURS[FOUND], linewidth=0))
     if is_named:
         axes.text(0.1, top + 0.1, shorten(clean(one.name), 60), va="center_baseline", fontweight="bold")
-    write(_LEFT - 0.12, y - 0.07, "all needs", left, "right")
+    write(_LEFT - 0.12, y - 0.07, said("plot-all-needs", "all needs"), left, "right")
     stage_colours = itertools.cycle(STAGE_COLOURS)
     for fate, lost in losses:
         before, after = (_LEFT + _BAND * n / one.n_needs for n in (left, left - lost))
@@ -394,11 +425,19 @@ def _draw_funnel(axes: Axes, one: Funnel, losses: list[tuple[str, int]], top: fl
             points = [(before, y), (before, upper), (right, upper), (right, lower), (after, lower), (after, y)]
             codes = [Path.MOVETO, Path.CURVE3, Path.CURVE3, Path.LINETO, Path.CURVE3, Path.CURVE3]
             axes.add_patch(PathPatch(Path(points, codes), color=colour, linewidth=0))
-            write(right + 0.08, (upper + lower) / 2, fate, lost)
+            write(right + 0.08, (upper + lower) / 2, shorten(clean(fate), 20), lost)
         left, y = left - lost, y + height
         axes.plot((_LEFT - 0.06, after), (y, y), color=INK, linewidth=0.6)
-        write(_LEFT - 0.12, y, _SURVIVED.get(fate) or f"after {fate.removeprefix('lost_in:')}", left, "right")
+        write(_LEFT - 0.12, y, _SURVIVED.get(fate) or _after(fate.removeprefix("lost_in:")), left, "right")
     axes.add_patch(Rectangle((_LEFT, y), _BAND * left / one.n_needs, 0.2, color=COLOURS[FOUND], linewidth=0))
 
 
-_SURVIVED = {"not_in_corpus": "in the corpus", "not_retrieved": "retrieved", "below_k": "kept"}
+_SURVIVED = {
+    "not_in_corpus": said("plot-in-corpus", "in the corpus"),
+    "not_retrieved": said("plot-retrieved", "retrieved"),
+    "below_k": said("plot-kept", "kept"),
+}
+
+
+def _after(stage: str) -> str:
+    return said("plot-after-stage", "after {stage}", stage=shorten(clean(stage), 14))

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from krag_eval import InvalidInputError
-from krag_eval.toolkit import Sweep, display_width, number_of, shorten
+from krag_eval.evaluation import Sweep
+from krag_eval.toolkit import Said, display_width, number_of, said, shorten
 from krag_eval_report.plots.charts import new_figure
 from krag_eval_report.plots.fonts import set_fonts, warn_of_boxes
 from krag_eval_report.plots.style import INK, clean, style
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.container import BarContainer
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 
 WIDTH = 7.2  # inches
@@ -35,19 +37,36 @@ class Drawing:
     Attributes:
         figure: The plot.
         title: Its heading.
-        description: What it shows, for readers who cannot see it.
+        words: What it shows, for readers who cannot see it, in pieces: those that remember their message change with
+            the language of the page.
     """
 
     figure: Figure
     title: str
-    description: str
+    words: tuple[str, ...]
+
+    @property
+    def description(self) -> str:
+        """What it shows, for readers who cannot see it."""
+        return "".join(self.words)
 
 
-def link(bars: BarContainer, addresses: Sequence[str], said: Sequence[str]) -> None:
+def link(bars: BarContainer, addresses: Sequence[str], names: Sequence[str]) -> None:
     """Link each bar of any size in a page; a link has a name for readers who cannot see the bar."""
-    for bar, address, name in zip(bars, addresses, said, strict=True):
+    for bar, address, name in zip(bars, addresses, names, strict=True):
         if bar.get_width() and bar.get_height():
-            bar.set(url=address, label=f"_{name}")  # the underscore keeps it out of the legend
+            bar.set(url=address, gid=name)
+
+
+def of_name(name: str, text: str) -> str:
+    """Return a text of a drawing about what has this name."""
+    return said("plot-of", "{name}: {text}", name=clean(name), text=text)
+
+
+def say(artist: Text, text: str) -> None:
+    """Let a page write a text of a plot in the language of its reader, if the text remembers its message."""
+    if isinstance(text, Said):
+        artist.set_gid(text)
 
 
 @contextmanager
@@ -79,24 +98,32 @@ def add_caption(drawn: Drawing, of: Report | Sequence[Sweep | str]) -> None:
 
     It is of a report, of sweeps, or of what has these signatures.
     """
-    about = [drawn.title]
+    about = drawn.title
     if isinstance(of, Report):
         name = of.evalset.name if of.evalset is not None else None
-        about += [*([clean(name)] if name else []), number_of(of.n_queries, "query")]
+        of_set = said("plot-of-set", " · {name}", name=shorten(clean(name), 40)) if name else ""
+        n, queries = of.n_queries, number_of(of.n_queries, "query")
+        about = said("plot-about", "{title}{of} · {queries}", title=drawn.title, of=of_set, queries=queries, n=n)
         signatures = [of.systems[0].result.signature]
     else:
         signatures = list(dict.fromkeys(one if isinstance(one, str) else one.signature for one in of))
-    lines = [shorten(" · ".join(about), 110), *(shorten(clean(signature), 130) for signature in signatures)]
+    lines = [about, *(shorten(clean(signature), 130) for signature in signatures)]
     width, height = drawn.figure.get_size_inches()
     drawn.figure.set_size_inches(width, height + CAPTION_LINE * len(lines))
     with style():
-        drawn.figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=6.5, color=INK)
+        say(drawn.figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=6.5, color=INK), about)
     set_fonts(drawn.figure)
 
 
-def describe(parts: Iterable[tuple[str, Iterable[str]]]) -> str:
-    """Describe a plot in one sentence per name: the name, then its parts."""
-    return " ".join((f"{name}: " if name else "") + ", ".join(texts) + "." for name, texts in parts)
+def describe(parts: Iterable[tuple[str, Iterable[str]]]) -> tuple[str, ...]:
+    """Describe a plot in one sentence per name, in pieces: the name, then its parts, which need no cleaning."""
+    words: list[str] = []
+    for name, texts in parts:
+        words += [" "] * bool(words) + [f"{clean(name)}: "] * bool(name)
+        for place, text in enumerate(texts):
+            words += [", "] * bool(place) + [text]
+        words.append(".")
+    return tuple(words)
 
 
 def shown(drawn: Drawing | None, of: Report | Sequence[Sweep], lacking: str) -> Figure:
@@ -135,20 +162,26 @@ def legend_labels(names: Sequence[str]) -> list[str]:
 
 def add_legend(figure: Figure, handles: Sequence[Artist | BarContainer], labels: Sequence[str]) -> None:
     """Add a legend above everything, where it covers nothing."""
-    figure.legend(
+    legend = figure.legend(
         handles=list(handles),
         labels=list(labels),
         loc="outside upper left",
         ncols=_legend_columns(labels),
         handlelength=1.8,
-        columnspacing=1.6,
+        columnspacing=_OF_OTHER_LANGUAGES if any(isinstance(label, Said) for label in labels) else 1.6,
         borderaxespad=0.2,
     )
+    for text, label in zip(legend.get_texts(), labels, strict=True):
+        say(text, label)
 
 
 def legend_height(labels: Sequence[str]) -> float:
     """Return the height of a legend in inches."""
     return 0.19 * -(-len(labels) // _legend_columns(labels)) + 0.1
+
+
+# Between the columns of a legend, in sizes of a letter: the page may write longer words.
+_OF_OTHER_LANGUAGES = 5.0
 
 
 def quiet_axes(axes: Axes, grid: str) -> None:
@@ -162,7 +195,7 @@ def name_rows(axes: Axes, names: Sequence[str], unit: str) -> None:
     """Name the rows of a plot, from the top, and what its horizontal axis counts."""
     axes.set_yticks(range(len(names)), labels_of(names, int(0.4 * WIDTH / LETTER)))
     axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.set_xlabel(unit)
+    say(axes.set_xlabel(unit), unit)
     quiet_axes(axes, "x")
     axes.tick_params(axis="y", length=0)
 
@@ -196,11 +229,14 @@ def tick_labels(axes: Axes, cut_offs: Sequence[str], width: float) -> None:
         turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
     else:
         named = spread_evenly(cut_offs, int(width / ((longest + 2) * LETTER)))
-    axes.set_xticks([cut_offs.index(at) for at in named], [tick_of(at) for at in named], **turned)
+    labels = [tick_of(at) for at in named]
+    axes.set_xticks([cut_offs.index(at) for at in named], labels, **turned)
+    for text, label in zip(axes.get_xticklabels(), labels, strict=True):
+        say(text, label)
 
 
 def _legend_columns(labels: Sequence[str]) -> int:
-    widest = max(map(display_width, labels)) * LETTER + 0.5
+    widest = max(map(display_width, labels)) * LETTER + (0.8 if any(isinstance(one, Said) for one in labels) else 0.5)
     return max(1, min(len(labels), int(WIDTH // widest)))
 
 
@@ -297,7 +333,9 @@ def tick_of(at: str) -> str:
     ['5', 'all', '2000 tok']
     """
     name = at.removeprefix("@")
-    return (f"{name.removesuffix('tok')} tok" if name.endswith("tok") else name) or "all"
+    if name.endswith("tok"):
+        return said("plot-tokens", "{n} tok", n=name.removesuffix("tok"))
+    return name or said("plot-all-ranks", "all")
 
 
 def metrics_of(report: Report) -> list[str]:

@@ -7,19 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from krag_eval import EvaluationResult, InvalidInputError, diagnose
-from krag_eval.toolkit import (
-    Argument,
-    Calibration,
-    Comparison,
-    Diagnosis,
-    Funnel,
-    Outcome,
-    Sweep,
-    format_value,
-    is_lower_better,
-    one_of,
-    refuse,
-)
+from krag_eval.analysis import Comparison, Funnel, Outcome
+from krag_eval.evaluation import Calibration, Diagnosis, Sweep
+from krag_eval.toolkit import Argument, format_value, is_lower_better, one_of, refuse
 from krag_eval_report.frontier import pareto
 from krag_eval_report.plots.curves import draw_over_k, draw_over_searches, draw_over_size, draw_sweeps, plot_sweep
 from krag_eval_report.plots.differences import draw_changes
@@ -280,7 +270,7 @@ def draw_calibration(calibration: Calibration) -> Drawing | None:
         share_axis(axes, [1.0])
         quiet_axes(axes, "y")
         axes.legend(loc="lower right")
-    return Drawing(figure, "Precision over the threshold", f"{calibration}.")
+    return Drawing(figure, "Precision over the threshold", (f"{calibration}.",))
 
 
 def plot_intervals(points: Sequence[Point], unit: str, title: str, signatures: Sequence[str] = ()) -> Figure:

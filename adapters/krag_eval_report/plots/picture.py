@@ -35,7 +35,7 @@ class Picture(Figure):
         """Return it as an `<svg>` element with `<title>` and `<desc>`, without styles, scripts and references."""
         from krag_eval_report.plots.svg import as_svg
 
-        return as_svg(self, "plot", self.heading, self.alternative, in_page=False)
+        return as_svg(self, "plot", self.heading, [self.alternative], in_page=False)
 
     def _repr_html_(self) -> str:
         """Return it for notebooks, with its text for screen readers."""

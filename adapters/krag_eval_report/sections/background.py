@@ -8,20 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from krag_eval import Run
-from krag_eval.toolkit import (
-    EMPTY,
-    Cell,
-    Column,
-    Section,
-    Table,
-    count_cell,
-    number_cell,
-    number_of,
-    said,
-    seconds_cell,
-    share_cell,
-    text_cell,
-)
+from krag_eval.toolkit import Cell, Column, Section, Table, number_of, said
 from krag_eval_report.cells import SYSTEM, column, door, run_alone
 from krag_eval_report.records import Report
 
@@ -46,7 +33,7 @@ def signatures_section(report: Report) -> Section:
             )
         )
     columns = (SYSTEM, column("signature", "signature", is_number=False))
-    rows = tuple((text_cell(system.name), text_cell(system.result.signature)) for system in report.systems)
+    rows = tuple((Cell.of_text(system.name), Cell.of_text(system.result.signature)) for system in report.systems)
     table = Table("signatures", None, columns, rows)
     return Section("signatures", said("signatures-title", "How it was scored"), tuple(paragraphs), (table,))
 
@@ -87,7 +74,7 @@ def _side_by_side(key: str, title: str, values: Mapping[str, Mapping[str, Any]])
         return None
     columns = (Column(f"value:{system}", system, is_number=False, group=system) for system in values)
     rows = tuple(
-        (text_cell(name), *(any_cell(given[name]) if name in given else EMPTY for given in values.values()))
+        (Cell.of_text(name), *(any_cell(given[name]) if name in given else Cell.empty() for given in values.values()))
         for name in names
     )
     return Table(key, title, (column("name", "name", is_number=False), *columns), rows)
@@ -108,8 +95,8 @@ def any_cell(value: object) -> Cell:
     if isinstance(value, int):
         return Cell(int(value), str(int(value)))
     if isinstance(value, (list, tuple, Mapping)):
-        return text_cell(json.dumps(value, ensure_ascii=False, default=str))
-    return text_cell(str(value))
+        return Cell.of_text(json.dumps(value, ensure_ascii=False, default=str))
+    return Cell.of_text(str(value))
 
 
 def _latencies(runs: Mapping[str, Run]) -> Table | None:
@@ -122,8 +109,8 @@ def _latencies(runs: Mapping[str, Run]) -> Table | None:
     rows = []
     for name, run in runs.items():
         if run.latency is not None:
-            times = (seconds_cell(getattr(run.latency, time)) for time in _TIMES)
-            rows.append((text_cell(name), count_cell(run.latency.n), *times, count_cell(len(run.errors))))
+            times = (Cell.of_seconds(getattr(run.latency, time)) for time in _TIMES)
+            rows.append((Cell.of_text(name), Cell.of_count(run.latency.n), *times, Cell.of_count(len(run.errors))))
     return Table("latency", said("latency-table", "Latency"), columns, tuple(rows)) if rows else None
 
 
@@ -141,9 +128,9 @@ def negatives_section(report: Report) -> Section:
         state = system.result.no_answer
         alone = run_alone(system.name, len(report.systems))
         every, empty = door(status="no_gold", **alone), door(status="no_gold_empty", **alone)
-        counts = (count_cell(state.n_queries, every), count_cell(state.n_empty, empty))
-        shares = (share_cell(state.empty_share, empty), number_cell(state.mean_retrieved))
-        rows.append((text_cell(system.name), *counts, *shares))
+        counts = (Cell.of_count(state.n_queries, every), Cell.of_count(state.n_empty, empty))
+        shares = (Cell.of_share(state.empty_share, empty), Cell.of_number(state.mean_retrieved))
+        rows.append((Cell.of_text(system.name), *counts, *shares))
     paragraph = said(
         "negatives-about", "They are excluded from all other metrics: the correct result is an empty list."
     )

@@ -8,24 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval.toolkit import (
-    CAUSES,
-    Cell,
-    Column,
-    Diagnosis,
-    Funnel,
-    Section,
-    Slice,
-    Table,
-    count_cell,
-    meaning_of,
-    number_cell,
-    said,
-    share_cell,
-    some,
-    text_cell,
-    value_cell,
-)
+from krag_eval.analysis import Funnel, Slice
+from krag_eval.evaluation import Diagnosis
+from krag_eval.toolkit import CAUSES, Cell, Column, Section, Table, said, some
 from krag_eval_report.cells import column, door, run_alone
 from krag_eval_report.sections.slices import name_of
 
@@ -59,13 +44,13 @@ def _causes(diagnoses: Mapping[str, Diagnosis]) -> Table:
     columns.append(column("meaning", "meaning", is_number=False))
     rows = []
     for cause in causes_seen(diagnoses.values()):
-        row = [text_cell(cause)]
+        row = [Cell.of_text(cause)]
         for name, diagnosis in diagnoses.items():
             count = diagnosis.causes.count(cause)
             of = diagnosis.n_gold
             at = door(cause=cause, **run_alone(name, len(diagnoses))) if count else None
-            row += [count_cell(count, at), share_cell(count / of if of else None, at)]
-        rows.append((*row, text_cell(CAUSE_MEANINGS[cause])))
+            row += [Cell.of_count(count, at), Cell.of_share(count / of if of else None, at)]
+        rows.append((*row, Cell.of_text(CAUSE_MEANINGS[cause])))
     return Table("causes", None, tuple(columns), tuple(rows))
 
 
@@ -73,8 +58,8 @@ def _ceilings_table(diagnoses: Mapping[str, Diagnosis], key: str) -> Table:
     values = (Column(f"value:{name}", name, group=name) for name in diagnoses)
     rows = tuple(
         (
-            text_cell(said(f"ceiling-{name}", meaning)),
-            *(value_cell(getattr(diagnosis.ceilings, name)) for diagnosis in diagnoses.values()),
+            Cell.of_text(said(f"ceiling-{name}", meaning)),
+            *(Cell.of_value(getattr(diagnosis.ceilings, name)) for diagnosis in diagnoses.values()),
         )
         for name, meaning in _CEILINGS.items()
     )
@@ -116,7 +101,7 @@ def _by_slice(name: str, diagnosis: Diagnosis, table: str, field: str, parts: Se
     for part in parts:
         counts = Counter(causes[np.isin(diagnosis.gold_queries, part.chosen)].tolist())
         doors = {cause: door(cause=cause, part=(field, part.value), **run_alone(name, 1 + is_named)) for cause in seen}
-        rows.append((name_of(part.value), *(count_cell(counts[cause], doors[cause]) for cause in seen)))
+        rows.append((name_of(part.value), *(Cell.of_count(counts[cause], doors[cause]) for cause in seen)))
     title = said("causes-by", "Causes by {field}", field=field)
     if is_named:
         title = said("of-system", "{title}: {system}", title=title, system=name)
@@ -147,21 +132,21 @@ def stages_section(funnels: Sequence[Funnel]) -> Section:
 
 # How an attribute of a stage is shown, and the column that it stands in.
 _STAGE_COLUMNS: tuple[tuple[Callable[[Any], Cell], Column], ...] = (
-    (text_cell, column("name", "stage", name="stage", is_number=False)),
+    (Cell.of_text, column("name", "stage", name="stage", is_number=False)),
     (
-        lambda names: text_cell(", ".join(names)),
+        lambda names: Cell.of_text(", ".join(names)),
         column("inputs", "given", "The stages whose documents it was given", is_number=False),
     ),
-    (count_cell, column("n_questions", "questions", "Questions that went through it")),
-    (number_cell, column("depth", "documents", "Documents that it returned, on average")),
-    (value_cell, column("recall", "recall", "Of all documents that it returned")),
-    (value_cell, column("ceiling", "ceiling", "Recall if all stages after it lost nothing")),
+    (Cell.of_count, column("n_questions", "questions", "Questions that went through it")),
+    (Cell.of_number, column("depth", "documents", "Documents that it returned, on average")),
+    (Cell.of_value, column("recall", "recall", "Of all documents that it returned")),
+    (Cell.of_value, column("ceiling", "ceiling", "Recall if all stages after it lost nothing")),
     (
-        count_cell,
+        Cell.of_count,
         column("n_lost", "lost", "Needs that it was given and did not return, and that no later stage was given"),
     ),
     (
-        value_cell,
+        Cell.of_value,
         column("gain", "gain at most", "What recall could win if it had lost nothing of what it was given"),
     ),
 )
@@ -174,12 +159,12 @@ def _funnel_tables(one: Funnel, place: int, is_named: bool) -> Iterator[Table]:
     questions, at = one.questions, "" if one.k is None else f"@{one.k}"
     rows: list[tuple[Cell, ...]] = [
         (
-            text_cell(fate),
-            count_cell(count),
-            share_cell(one.total.shares[fate]),
-            text_cell(meaning_of(fate)),
-            count_cell(len(questions[fate])),
-            text_cell(some(questions[fate], 3)),
+            Cell.of_text(fate),
+            Cell.of_count(count),
+            Cell.of_share(one.total.shares[fate]),
+            Cell.of_text(one.meanings[fate]),
+            Cell.of_count(len(questions[fate])),
+            Cell.of_text(some(questions[fate], 3)),
         )
         for fate, count in one.counts.items()
     ]
@@ -194,8 +179,8 @@ def _funnel_tables(one: Funnel, place: int, is_named: bool) -> Iterator[Table]:
         columns = [needs, *(Column(title, title, help=needs.help) for title in (f"recall{at}", *one.counts))]
         rows = []
         for part in (part for part in one.slices if part.field == field):
-            counts = (count_cell(part.counts.get(fate, 0)) for fate in one.counts)
-            rows.append((name_of(part.value), count_cell(part.n_needs), value_cell(part.recall), *counts))
+            counts = (Cell.of_count(part.counts.get(fate, 0)) for fate in one.counts)
+            rows.append((name_of(part.value), Cell.of_count(part.n_needs), Cell.of_value(part.recall), *counts))
         heads = (Column("slice", f"{field}", is_number=False), *columns)
         yield Table(f"fates-{place}-{number}", named(said("by-field", "By {field}", field=field)), heads, tuple(rows))
 

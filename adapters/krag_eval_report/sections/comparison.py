@@ -5,27 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from krag_eval.toolkit import (
-    EMPTY,
-    UNDEFINED,
-    Cell,
-    Column,
-    Comparison,
-    ComparisonRow,
-    Outcome,
-    Said,
-    Section,
-    Table,
-    describe_transitions,
-    describe_worst,
-    format_difference,
-    format_mean,
-    format_p,
-    number_of,
-    said,
-    sentences,
-    text_cell,
-)
+from krag_eval.analysis import Comparison, ComparisonRow, Outcome
+from krag_eval.toolkit import Cell, Column, Said, Section, Table, format_mean, number_of, said
 from krag_eval_report.cells import METRIC, SYSTEM, changed, column, worst_first
 
 TONES = {Outcome.BETTER: "good", Outcome.WORSE: "bad", Outcome.SAME: None, Outcome.UNRESOLVED: "quiet"}
@@ -51,11 +32,11 @@ def comparison_board(comparison: Comparison) -> Section:
     bases = {row.key: row for row in reversed(comparison.rows)}
     rows = [
         (
-            text_cell(comparison.baseline),
-            text_cell(row.key),
+            Cell.of_text(comparison.baseline),
+            Cell.of_text(row.key),
             cells_of(row)[1],
-            *[EMPTY] * 4,
-            text_cell("baseline", "quiet"),
+            *[Cell.empty()] * 4,
+            Cell.of_text("baseline", "quiet"),
         )
         for row in reversed(bases.values())
     ]
@@ -77,8 +58,8 @@ def comparison_board(comparison: Comparison) -> Section:
 
 
 def _short_row(row: ComparisonRow, name: str) -> tuple[Cell, ...]:
-    verdict = text_cell(_IN_A_WORD[row.outcome], TONES[row.outcome]) if row.n else Cell(None, UNDEFINED, "quiet")
-    return text_cell(row.system), text_cell(name), *cells_of(row)[2:-1], verdict
+    verdict = Cell.of_text(_IN_A_WORD[row.outcome], TONES[row.outcome]) if row.n else Cell.of_value(None)
+    return Cell.of_text(row.system), Cell.of_text(name), *cells_of(row)[2:-1], verdict
 
 
 def _pairs(comparison: Comparison, key: str, number: int) -> Iterator[Table]:
@@ -88,7 +69,7 @@ def _pairs(comparison: Comparison, key: str, number: int) -> Iterator[Table]:
     columns = [SYSTEM, column("mean", "mean")]
     columns.append(column("letters", "letters", is_number=False))
     systems = [
-        (text_cell(name), Cell(means[name], format_mean(means[name])), text_cell(text))
+        (Cell.of_text(name), Cell(means[name], format_mean(means[name])), Cell.of_text(text))
         for name, text in comparison.letters[key].items()
     ]
     note = said("letters-note", "Systems that share a letter cannot be told apart.")
@@ -104,9 +85,9 @@ def _pairs(comparison: Comparison, key: str, number: int) -> Iterator[Table]:
     columns = [column("pair", "pair", is_number=False), *_COLUMNS, effect]
     pairs = [
         (
-            text_cell(f"{row.system} - {row.baseline}"),
+            Cell.of_text(f"{row.system} - {row.baseline}"),
             *cells_of(row)[1:-1],
-            Cell(row.effect_size, UNDEFINED if row.effect_size is None else f"{row.effect_size:+.2f}"),
+            Cell(row.effect_size, row.texts["effect_size"]),
         )
         for row in rows
     ]
@@ -118,11 +99,11 @@ def _pairs(comparison: Comparison, key: str, number: int) -> Iterator[Table]:
 def verdict_cell(row: ComparisonRow) -> Cell:
     """Return the verdict in words, a dash if no query has a value in both systems."""
     if not row.n:
-        return Cell(None, UNDEFINED, "quiet")
+        return Cell.of_value(None)
     what = row.remark
     words = "{verdict} ({remark})"
     text = said("verdict-remark", words, verdict=row.verdict, remark=what) if what else row.verdict
-    return text_cell(text, TONES[row.outcome])
+    return Cell.of_text(text, TONES[row.outcome])
 
 
 def _paragraphs(comparison: Comparison) -> Iterator[str]:
@@ -154,21 +135,21 @@ def _table(comparison: Comparison, system: str, number: int) -> Table:
     rows = [row for row in comparison.rows if row.system == system]
     columns = (METRIC, *_COLUMNS, column("verdict", "verdict", is_number=False))
     title = said("against", "{system} against {baseline}", system=system, baseline=comparison.baseline)
-    note = sentences(_notes(comparison, system, rows))
+    note = Said.of_sentences(_notes(comparison, system, rows))
     return Table(f"comparison-{number}", title, columns, tuple(map(cells_of, rows)), note)
 
 
 def cells_of(row: ComparisonRow) -> tuple[Cell, ...]:
     """Return a row: key, both means, difference, interval, p, queries won, tied and lost, and the verdict."""
-    interval = said("interval", "{low} to {high}", low=format_difference(row.low), high=format_difference(row.high))
+    texts = row.texts
     return (
-        text_cell(row.key),
-        Cell(row.baseline_mean, format_mean(row.baseline_mean), door=worst_first(row.key, row.baseline)),
-        Cell(row.mean, format_mean(row.mean), door=worst_first(row.key, row.system)),
-        Cell(row.difference, format_difference(row.difference), door=changed(row, "differs")),
-        Cell(None, UNDEFINED, "quiet") if row.low is None else text_cell(interval),
-        Cell(row.p_holm, format_p(row.p_holm)),
-        replace(text_cell(f"{row.wins}/{row.ties}/{row.losses}"), door=changed(row, "differs")),
+        Cell.of_text(row.key),
+        Cell(row.baseline_mean, texts["baseline"], door=worst_first(row.key, row.baseline)),
+        Cell(row.mean, texts["mean"], door=worst_first(row.key, row.system)),
+        Cell(row.difference, texts["difference"], door=changed(row, "differs")),
+        Cell.of_value(None) if row.low is None else Cell.of_text(texts["interval"]),
+        Cell(row.p_holm, texts["p_holm"]),
+        replace(Cell.of_text(texts["won_tied_lost"]), door=changed(row, "differs")),
         verdict_cell(row),
     )
 
@@ -179,8 +160,8 @@ def _notes(comparison: Comparison, system: str, rows: list[ComparisonRow]) -> It
         words = "{queries} without a value (such as those without gold documents): left out."
         yield said("left-out", words, queries=number_of(left_out, "query"))
     if comparison.slices:
-        yield _sentence(describe_worst(comparison.worst_slices.get(system)))
-    for change in describe_transitions(comparison, system):
+        yield _sentence(comparison.describe_worst(system))
+    for change in comparison.describe_transitions(system):
         yield _sentence(change)
 
 

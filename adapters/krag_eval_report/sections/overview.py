@@ -1,7 +1,7 @@
 """The first screen: what voids numbers, the verdict with its support, and what to look at first.
 
-Whether something is better or worse is asked of `decided` alone, which knows the corrected verdict of each row. What
-only a page shows stands in its package.
+Whether something is better or worse is asked of `ComparisonRow.is_decided` alone, which knows the corrected verdict of
+each row. What only a page shows stands in its package.
 """
 
 from __future__ import annotations
@@ -13,26 +13,20 @@ from typing import Any
 import numpy as np
 
 from krag_eval import normalize
+from krag_eval.analysis import Comparison, ComparisonRow, Outcome
 from krag_eval.toolkit import (
     CAUSES,
     Cell,
-    Comparison,
-    ComparisonRow,
-    Outcome,
     Said,
     Section,
     clip,
-    decided,
     decisive_keys,
     format_mean,
-    format_signed,
     is_lower_better,
     one_line,
     said,
-    text_cell,
-    with_documents,
 )
-from krag_eval_report.cells import changed, door, run_alone, worst_first
+from krag_eval_report.cells import changed, door, format_signed, run_alone, worst_first
 from krag_eval_report.proven import best_against_others, slices_against_all
 from krag_eval_report.records import Alarm, Overview, Report, ReportedSystem
 from krag_eval_report.sections.comparison import TONES
@@ -128,10 +122,10 @@ def _verdict(report: Report) -> Iterator[Cell]:
     reason = no_value_reason(subject.result)
     ranked = ranked_systems(report)
     if reason is not None:
-        yield text_cell(said("verdict-undefined", "No value is defined"), "bad")
-        yield text_cell(reason)
+        yield Cell.of_text(said("verdict-undefined", "No value is defined"), "bad")
+        yield Cell.of_text(reason)
     elif len(report.systems) > 1 and not ranked:
-        yield text_cell(said("verdict-none-ranked", "No run can be used: each of them leaks"), "bad")
+        yield Cell.of_text(said("verdict-none-ranked", "No run can be used: each of them leaks"), "bad")
     elif len(ranked) > 2 or (len(ranked) == 2 and not rows):
         yield from _of_many(report, ranked, subject, rows)
     elif len(ranked) == 2:
@@ -146,10 +140,12 @@ def _of_one(report: Report, system: ReportedSystem) -> Iterator[Cell]:
     numbers = {"n": diagnosis.n_found, "gold": diagnosis.n_gold}
     tone = None if diagnosis.n_found else "bad"
     if diagnosis.k is None:
-        yield text_cell(fitted("verdict-finds", "{a} finds {n} of {gold} gold documents", system.name, **numbers), tone)
+        yield Cell.of_text(
+            fitted("verdict-finds", "{a} finds {n} of {gold} gold documents", system.name, **numbers), tone
+        )
     else:
         english = "{a} finds {n} of {gold} gold documents in the first {k}"
-        yield text_cell(fitted("verdict-finds-within", english, system.name, k=diagnosis.k, **numbers), tone)
+        yield Cell.of_text(fitted("verdict-finds-within", english, system.name, k=diagnosis.k, **numbers), tone)
     yield from _scored(report, system)
     missing = len({miss.query_index for miss in diagnosis.misses if miss.cause != "not_cited"})
     english = "Queries that miss a gold document: {missing} of {n}."
@@ -184,7 +180,7 @@ def _of_two(report: Report, rows: Sequence[ComparisonRow]) -> Iterator[Cell]:
     """Yield whether a system is better or worse than the baseline, in its main key and the others."""
     key = main_key(report)
     main = next((row for row in rows if row.key == key), rows[0])
-    better, worse = decided(rows, Outcome.BETTER), decided(rows, Outcome.WORSE)
+    better, worse = ([row for row in rows if row.is_decided(one)] for one in (Outcome.BETTER, Outcome.WORSE))
     names = main.system, main.baseline
     tone = "bad" if worse else "good" if better else None
     if better and worse:
@@ -204,14 +200,14 @@ def _of_two(report: Report, rows: Sequence[ComparisonRow]) -> Iterator[Cell]:
         text = fitted("verdict-same", english, *names, margin=f"{main.margin:g}")
     else:
         text = fitted("verdict-open", "These queries cannot tell {a} from {b}", *names)
-    yield text_cell(text, tone)
+    yield Cell.of_text(text, tone)
     yield Cell(main.difference, _difference(main), TONES[main.outcome], changed(main, "differs"))
     for outcome, of_outcome in ((Outcome.WORSE, worse), (Outcome.BETTER, better)):
         others = ", ".join(row.key for row in of_outcome if row is not main)
         if others and main in of_outcome:
-            yield text_cell(said(f"support-also-{outcome}", f"Also {outcome}: {{keys}}.", keys=others))
+            yield Cell.of_text(said(f"support-also-{outcome}", f"Also {outcome}: {{keys}}.", keys=others))
         elif others:
-            yield text_cell(said(f"support-{outcome}", f"{str(outcome).capitalize()}: {{keys}}.", keys=others))
+            yield Cell.of_text(said(f"support-{outcome}", f"{str(outcome).capitalize()}: {{keys}}.", keys=others))
     yield from _latencies(report, *names)
 
 
@@ -269,26 +265,26 @@ def _of_many(
     word = "lowest" if is_lower_better(key) else "highest"
     text = format_mean(value)
     ties = [one.name for one in ranked if one is not best and format_mean(one.value(key)) == text]
-    is_better = bool(decided([row for row in rows if row.system == best.name and row.key == key], Outcome.BETTER))
+    is_better = any((row.system, row.key) == (best.name, key) and row.is_decided(Outcome.BETTER) for row in rows)
     if ties:
         english = f"{{a}} and {{others}} more have the {word} {{key}}: {{value}}"
         verdict = fitted(f"verdict-{word}-tied", english, best.name, others=len(ties), key=key, value=text)
     else:
         verdict = fitted(f"verdict-{word}", f"{{a}} has the {word} {{key}}: {{value}}", best.name, key=key, value=text)
-    yield text_cell(verdict, "good" if is_better else None)
+    yield Cell.of_text(verdict, "good" if is_better else None)
     below, close = apart_from_best(report)
     if below:
-        yield text_cell(_listed("support-better-than", "Better than {names}{more} beyond chance.", below))
+        yield Cell.of_text(_listed("support-better-than", "Better than {names}{more} beyond chance.", below))
     if close:
         english = "These queries cannot tell it from {names}{more}, which may be as good."
-        yield text_cell(_listed("support-close", english, close))
+        yield Cell.of_text(_listed("support-close", english, close))
     baseline = rows[0].baseline if rows else ""
     for outcome in (Outcome.WORSE, Outcome.BETTER):
-        named = [row.system for row in decided([row for row in rows if row.key == key], outcome)]
+        named = [row.system for row in rows if row.key == key and row.is_decided(outcome)]
         others = [name for name in dict.fromkeys(named) if name != best.name]
         if others:
             english = f"{str(outcome).capitalize()} than {{baseline}} in {{key}}: {{names}}{{more}}."
-            yield text_cell(
+            yield Cell.of_text(
                 _listed(f"support-many-{outcome}", english, others, baseline=clip(baseline, _LONGEST), key=key)
             )
 
@@ -315,11 +311,11 @@ def apart_from_best(report: Report) -> tuple[list[str], list[str]]:
     columns = {system.name: np.asarray(system.detail.values[key]) for system in ranked}
     level = _CONFIDENCE if report.comparison is None else report.comparison.confidence
     made = best_against_others(columns, best, key, level)
-    below = {row.baseline for row in decided(made, Outcome.BETTER)}
+    below = {row.baseline for row in made if row.is_decided(Outcome.BETTER)}
     for row in rows.values():
         if best in (row.system, row.baseline):
             other, outcome = (row.baseline, Outcome.BETTER) if best == row.system else (row.system, Outcome.WORSE)
-            below = below | {other} if decided([row], outcome) else below - {other}
+            below = below | {other} if row.is_decided(outcome) else below - {other}
     others = [system.name for system in ranked if system.name != best]
     return [name for name in others if name in below], [name for name in others if name not in below]
 
@@ -334,7 +330,7 @@ def known_questions(system: ReportedSystem) -> list[int]:
     queries = system.detail.queries
     if queries is None:
         return []
-    side, defined = with_documents(system.detail.batch).predicted, system.detail.judged.is_defined
+    side, defined = system.detail.documents.predicted, system.detail.judged.is_defined
     firsts = side.offsets[:-1].tolist()
     ends = side.offsets[1:].tolist()
     return [
@@ -477,7 +473,7 @@ def _slices(report: Report) -> Iterator[Cell]:
     """Yield the slices whose own verdict decides: against the baseline, then against the mean of all queries."""
     ranked = [system.name for system in ranked_systems(report)]
     named = [] if not main_rows(report) or report.comparison is None else report.comparison.losing_slices()
-    losing = decided(named, Outcome.WORSE, _n_families(report))
+    losing = [row for row in named if row.is_decided(Outcome.WORSE, _n_families(report))]
     for row in [row for row in losing if row.system in ranked][:_MOST_SLICES]:
         english = (
             "Worse: {field} = {value}, {key} of {name} {difference} (95 % interval {low} to {high}) over {n} queries."
@@ -506,7 +502,8 @@ def _named(row: ComparisonRow) -> dict[str, str]:
 def low_slices(report: Report) -> list[ComparisonRow]:
     """Return for each system the lowest slice of those that are surely below its mean over all queries."""
     low: dict[str, ComparisonRow] = {}
-    for row in sorted(decided(_against_all(report), Outcome.WORSE), key=lambda row: row.gain or 0.0):
+    below = [row for row in _against_all(report) if row.is_decided(Outcome.WORSE)]
+    for row in sorted(below, key=lambda row: row.gain or 0.0):
         low.setdefault(row.system, row)
     return [low[system.name] for system in report.systems if system.name in low]
 
@@ -528,7 +525,7 @@ def decided_slices(report: Report) -> list[ComparisonRow]:
     else:
         compared = () if report.comparison is None or not main_rows(report) else report.comparison.slices
         rows, n_families = [row for row in compared if row.key == main_key(report)], _n_families(report)
-    return [row for outcome in (Outcome.WORSE, Outcome.BETTER) for row in decided(rows, outcome, n_families)]
+    return [row for one in (Outcome.WORSE, Outcome.BETTER) for row in rows if row.is_decided(one, n_families)]
 
 
 def _n_families(report: Report) -> int:
@@ -542,8 +539,8 @@ def _checks(report: Report) -> Iterator[Cell]:
         return
     tones = {"pass": "good", "fail": "bad"}
     text = said("gate-status", "Gate of {name}: {status}", name=gate.run, status=str(gate.status).upper())
-    yield text_cell(text, tones.get(str(gate.status), "quiet"))
+    yield Cell.of_text(text, tones.get(str(gate.status), "quiet"))
     for check in gate.sorted_checks():
         where = "" if check.where is None else f" ({check.where})"
         text_of = f"{str(check.status).upper()}: {check.requirement}{where}: {check.found}"
-        yield text_cell(text_of, tones.get(str(check.status), "quiet"))
+        yield Cell.of_text(text_of, tones.get(str(check.status), "quiet"))

@@ -6,23 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from krag_eval.analysis import ComparisonRow, Outcome, Slice
 from krag_eval.toolkit import (
-    EMPTY,
     Cell,
     Column,
-    ComparisonRow,
     FloatArray,
     MeanState,
-    Outcome,
     Section,
-    Slice,
     Table,
-    count_cell,
     decisive_keys,
-    format_difference,
     format_value,
     said,
-    text_cell,
 )
 from krag_eval_report.cells import changed, column, door, worst_first
 from krag_eval_report.records import Report, ReportedSystem
@@ -64,7 +58,7 @@ def slices_section(report: Report) -> Section:
 
 def name_of(value: str | None) -> Cell:
     """Return the name of a slice, `(none)` for questions without a value."""
-    return Cell(None, said("no-value", "(none)"), "quiet") if value is None else text_cell(value)
+    return Cell(None, said("no-value", "(none)"), "quiet") if value is None else Cell.of_text(value)
 
 
 def _of_one_system(
@@ -73,13 +67,13 @@ def _of_one_system(
     rows = []
     for part in parts:
         states = [_state(system.detail.values[key], part) for key in keys]
-        defined = count_cell(max((state.n_defined for state in states), default=0))
+        defined = Cell.of_count(max((state.n_defined for state in states), default=0))
         values = (
             heat_cell(state.mean, worst_first(key, part=(field, part.value)))
             for key, state in zip(keys, states, strict=True)
         )
         rows.append(
-            (name_of(part.value), count_cell(len(part.chosen), door(part=(field, part.value))), defined, *values)
+            (name_of(part.value), Cell.of_count(len(part.chosen), door(part=(field, part.value))), defined, *values)
         )
     columns = (*_columns(field), *(Column(key, key) for key in keys))
     return Table(table, said("by-field", "By {field}", field=field), columns, tuple(rows))
@@ -99,8 +93,8 @@ def _of_one_key(
     rows = []
     for part in parts:
         states = {system.name: _state(system.detail.values[key], part) for system in systems}
-        n_defined = count_cell(max(s.n_defined for s in states.values()))
-        row = [name_of(part.value), count_cell(len(part.chosen), door(part=(field, part.value))), n_defined]
+        n_defined = Cell.of_count(max(s.n_defined for s in states.values()))
+        row = [name_of(part.value), Cell.of_count(len(part.chosen), door(part=(field, part.value))), n_defined]
         for name, state in states.items():
             row.append(heat_cell(state.mean, worst_first(key, name, (field, part.value))))
             if name in compared:
@@ -122,10 +116,10 @@ def heat_cell(value: float | None, door: str | None = None) -> Cell:
 def _compared(row: ComparisonRow | None) -> list[Cell]:
     """Return the difference and a short verdict: the number of queries is in the table."""
     if row is None or not row.n:
-        return [EMPTY, EMPTY]
+        return [Cell.empty(), Cell.empty()]
     words = said("not-resolved", "not resolved") if row.outcome is Outcome.UNRESOLVED else row.verdict
     at = changed(row, "differs", (row.field, row.value))
-    return [Cell(row.difference, format_difference(row.difference), door=at), text_cell(words, TONES[row.outcome])]
+    return [Cell(row.difference, row.texts["difference"], door=at), Cell.of_text(words, TONES[row.outcome])]
 
 
 def _columns(field: str) -> list[Column]:

@@ -5,22 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from krag_eval import EvaluationResult
-from krag_eval.toolkit import (
-    EMPTY,
-    Cell,
-    Column,
-    Section,
-    Side,
-    Table,
-    count_cell,
-    interval_cell,
-    number_of,
-    read_leniently,
-    said,
-    text_cell,
-    value_cell,
-    with_documents,
-)
+from krag_eval.toolkit import Cell, Column, Section, Side, Table, number_of, read_leniently, said
 from krag_eval_report.cells import METRIC, SYSTEM, column, door, run_alone, worst_first
 
 Results = Mapping[str, EvaluationResult]
@@ -88,7 +73,7 @@ def _has_no_texts(result: EvaluationResult, name: str) -> bool:
     """Return whether a side has documents, but none with a text."""
     if result.detail is None:
         return False
-    side: Side = getattr(with_documents(result.detail.batch), name)
+    side: Side = getattr(result.detail.documents, name)
     return bool(side.documents) and not any(read_leniently(document).text for document in side.documents)
 
 
@@ -116,12 +101,14 @@ def _scores(results: Results) -> Table:
         columns.append(_undefined_column("undefined", None))
     rows = []
     for key in keys:
-        row = [text_cell(key)]
+        row = [Cell.of_text(key)]
         for name, result in results.items():
             at = worst_first(key, name if len(results) > 1 else None)
-            row.append(value_cell(result[key], None if key.startswith("micro") else at) if key in result else EMPTY)
+            row.append(
+                Cell.of_value(result[key], None if key.startswith("micro") else at) if key in result else Cell.empty()
+            )
             if name in with_intervals:
-                row.append(interval_cell((result.intervals or {}).get(key)))
+                row.append(Cell.of_interval((result.intervals or {}).get(key)))
             if differ:
                 row.append(_undefined(key, [undefined[name]]))
         rows.append(tuple(row if differ else [*row, _undefined(key, list(undefined.values()))]))
@@ -134,7 +121,7 @@ def _undefined_column(key: str, group: str | None) -> Column:
 
 def _undefined(key: str, counts: Sequence[Mapping[str, int]]) -> Cell:
     known = [of_system[key] for of_system in counts if key in of_system]
-    return count_cell(known[0]) if known else EMPTY
+    return Cell.of_count(known[0]) if known else Cell.empty()
 
 
 # The counts, each with its meaning. Those after the first two are shown only if a system has any.
@@ -170,8 +157,8 @@ def _counts(results: Results) -> Table:
     )
     rows = tuple(
         (
-            text_cell(name),
-            *(count_cell(count(result), _door_of(of, name, len(results))) for of, (_, count) in shown.items()),
+            Cell.of_text(name),
+            *(Cell.of_count(count(result), _door_of(of, name, len(results))) for of, (_, count) in shown.items()),
         )
         for name, result in results.items()
     )

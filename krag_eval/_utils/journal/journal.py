@@ -22,7 +22,7 @@ from krag_eval._utils.files import io
 from krag_eval._utils.files.io import StrPath, lines_of, lock, refuse_link, replacing, sync_folder
 from krag_eval._utils.files.strict_json import TooManyValuesError, check_size, in_batches
 from krag_eval._utils.journal.rows import JournalKind, JournalLine, read_lines, seal
-from krag_eval._utils.lifecycle import at_fork
+from krag_eval._utils.lifecycle import this_process
 from krag_eval._utils.limits import limit, shown, to_allow
 from krag_eval._utils.threads import start_thread
 
@@ -433,4 +433,4 @@ def _let_go_of_all() -> None:
     _OPEN.clear()
 
 
-at_fork(in_child=_let_go_of_all)
+this_process.at_fork(in_child=_let_go_of_all)

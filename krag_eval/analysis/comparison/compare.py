@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import NamedTuple, Unpack
@@ -29,8 +29,10 @@ from krag_eval.analysis.comparison.systems import (
     split_repeated,
     with_repeats,
 )
-from krag_eval.datasets import DOC_KEY, Run, as_evalset
+from krag_eval.datasets import Run
 from krag_eval.datasets.argument_order import gold_first
+from krag_eval.datasets.evalset import as_evalset
+from krag_eval.documents.document import DOC_KEY
 from krag_eval.documents.readers import IdKey
 from krag_eval.evaluation.causes import FOUND
 from krag_eval.evaluation.diagnosis import Diagnosis, diagnose
@@ -192,7 +194,7 @@ def compare(
             " and scoring settings are for runs. Leave them out, or pass runs.",
         )
     if metrics is DECISIVE_METRICS:
-        metrics = COMPARED_OF_SESSIONS if any(run.has_sessions for run in runs) else metrics
+        metrics = decisive_metrics(runs)
         metrics = (*metrics, *LEAKS_TOO) if questions is not None and questions.has_rules else metrics
     scoring = {"k": k, "metrics": metrics, "level": level, "doc_key": doc_key, "proxy": proxy, "n_jobs": n_jobs}
     scored = score(questions, given, missing, scoring | settings)
@@ -237,6 +239,11 @@ def compare(
         diagnoses=diagnoses,
         evalset=questions,
     )
+
+
+def decisive_metrics(runs: Iterable[Run]) -> tuple[str, ...]:
+    """Return what `compare` scores by default: where a run has sessions, metrics of sessions."""
+    return COMPARED_OF_SESSIONS if any(run.has_sessions for run in runs) else DECISIVE_METRICS
 
 
 def decisive_keys(results: Sequence[EvaluationResult]) -> list[str]:

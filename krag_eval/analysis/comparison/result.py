@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._utils.objects import Printed
-from krag_eval._utils.plugins import REPORTS, Pictured, ShownInNotebooks, load
-from krag_eval._utils.serialization import Tabular, data_frame
+from krag_eval._utils.plugins import Presented, load
+from krag_eval._utils.serialization import data_frame
 from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome, Transition
-from krag_eval.analysis.comparison.text import describe, how_tested
+from krag_eval.analysis.comparison.text import describe, describe_transitions, describe_worst, how_tested, of_clusters
 
 __all__ = ["Comparison", "ComparisonRow", "Outcome", "Transition"]  # results that were pickled before name them so
 
@@ -21,9 +20,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from krag_eval._utils.said import Said
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Comparison(Printed, Pictured, ShownInNotebooks, Tabular, Compared):
+class Comparison(Presented, Compared):
     """Systems against a baseline: `comparison["hybrid", "recall@5"]` is a row, its `verdict` the answer in words.
 
     Attributes:
@@ -65,6 +66,19 @@ class Comparison(Printed, Pictured, ShownInNotebooks, Tabular, Compared):
         """How the intervals and p-values were computed, in words."""
         return how_tested(self)
 
+    @property
+    def unseen_clusters(self) -> str:
+        """What intervals over clusters cannot know, in a sentence that begins with a space; else nothing."""
+        return of_clusters(self)
+
+    def describe_worst(self, system: str) -> Said:
+        """Return in words where a system lost most, of the slices that are decided to have lost."""
+        return describe_worst(self.worst_slices.get(system))
+
+    def describe_transitions(self, system: str) -> Iterator[Said]:
+        """Yield how many gold documents are found or missed now but were not before, and why."""
+        return describe_transitions(self, system)
+
     def to_latex(self) -> str:
         """Return a LaTeX `tabular`: one row per system, one column per key, the best in bold. Needs booktabs.
 
@@ -72,7 +86,7 @@ class Comparison(Printed, Pictured, ShownInNotebooks, Tabular, Compared):
         verdict of its row. If all pairs were compared, systems that share a superscript letter cannot be told apart.
         The first line, a comment, says how it was tested.
         """
-        latex: str = load(REPORTS, "latex")(self)
+        latex: str = load("krag_eval.reports", "latex")(self)
         return latex
 
     def to_markdown(self) -> str:
@@ -81,7 +95,7 @@ class Comparison(Printed, Pictured, ShownInNotebooks, Tabular, Compared):
         Of many rows and questions it has the first and says how many more there are, and of the slices the five worst,
         so that it fits into a comment of GitHub, which may have 65,536 characters.
         """
-        text: str = load(REPORTS, "summary")(self)
+        text: str = load("krag_eval.reports", "summary")(self)
         return text
 
     def report(
@@ -110,7 +124,7 @@ class Comparison(Printed, Pictured, ShownInNotebooks, Tabular, Compared):
             MissingDependencyError: A package of the extra `report` is not installed.
         """
         by = list(dict.fromkeys(row.field for row in self.slices if row.field is not None))
-        write: Callable[..., Path] = load(REPORTS, "file")
+        write: Callable[..., Path] = load("krag_eval.reports", "file")
         options = {"title": title, "format": format, "force": force, "language": language}
         return write(path, self.evalset, self.results, by=by, comparison=self, **options)
 

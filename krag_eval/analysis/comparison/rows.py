@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from krag_eval._utils.errors import UnknownMetricError, did_you_mean
-from krag_eval._utils.formatting import (
-    format_p,
-    number_of,
-)
+from krag_eval._utils.formatting import UNDEFINED, format_mean, format_p, number_of
 from krag_eval._utils.objects import ComparedByFields, ShortRepr
 from krag_eval._utils.said import said
 from krag_eval._utils.serialization import json_text, plain_fields
@@ -180,24 +177,34 @@ class ComparisonRow(ShortRepr):
             return said("by-less-than", "by less than {margin}", margin=f"{self.margin:g}")
         return ""
 
+    @property
+    def texts(self) -> dict[str, str]:
+        """Its numbers as people read them: both means, difference, interval, p-value, queries won, tied and lost."""
+        ends = None if self.low is None else tuple(format_mean(end, "+") for end in (self.low, self.high))
+        return {
+            "baseline": format_mean(self.baseline_mean),
+            "mean": format_mean(self.mean),
+            "difference": format_mean(self.difference, "+"),
+            "interval": UNDEFINED if ends is None else said("interval", "{low} to {high}", low=ends[0], high=ends[1]),
+            "p_holm": format_p(self.p_holm),
+            "won_tied_lost": f"{self.wins}/{self.ties}/{self.losses}",
+            "effect_size": UNDEFINED if self.effect_size is None else f"{self.effect_size:+.2f}",
+        }
+
+    def is_decided(self, outcome: Outcome, n_families: int = 1) -> bool:
+        """Return whether the row is better, or worse, by its verdict: whatever names one of several asks here.
+
+        Args:
+            outcome: What is to be said: better or worse.
+            n_families: Into how many families, each with its own correction, the tests of all rows that are looked at
+                are divided: together they have one error, by Bonferroni's inequality.
+        """
+        return self.outcome is outcome and (self.p_holm or 0.0) * n_families <= 1 - self.confidence + 1e-12
+
     def to_dict(self) -> dict[str, Any]:
         """Return the row as one flat dict, with outcome, verdict and reason."""
         row = dataclasses.asdict(self)
         return row | {"outcome": str(self.outcome), "verdict": self.verdict, "reason": self.reason}
-
-
-def decided(rows: Iterable[ComparisonRow], outcome: Outcome, n_families: int = 1) -> list[ComparisonRow]:
-    """Return the rows that are better, or worse, by their verdicts: whatever names one of several asks here.
-
-    Args:
-        rows: The rows that are looked at.
-        outcome: What is to be said: better or worse.
-        n_families: Into how many families, each with its own correction, their tests are divided: together they have
-            one error, by Bonferroni's inequality.
-    """
-    return [
-        row for row in rows if row.outcome is outcome and (row.p_holm or 0.0) * n_families <= 1 - row.confidence + 1e-12
-    ]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -327,7 +334,7 @@ class Compared(ComparedByFields):
         """
         worst: dict[tuple[str, str | None, str | None], ComparisonRow] = {}
         n_fields = len({row.field for row in self.slices})
-        for row in sorted(decided(self.slices, Outcome.WORSE, n_fields), key=self._rank):
+        for row in sorted((r for r in self.slices if r.is_decided(Outcome.WORSE, n_fields)), key=self._rank):
             worst.setdefault((row.system, row.field, row.value), row)
         return list(worst.values())
 

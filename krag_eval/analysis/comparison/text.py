@@ -5,17 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
-from krag_eval._utils.formatting import (
-    UNDEFINED,
-    aligned,
-    display_width,
-    format_difference,
-    format_mean,
-    format_p,
-    number_of,
-    one_line,
-    shorten,
-)
+from krag_eval._utils.formatting import aligned, display_width, format_mean, number_of, one_line, shorten
 from krag_eval._utils.said import Said, said
 from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome
 from krag_eval.evaluation.causes import FOUND
@@ -23,7 +13,15 @@ from krag_eval.statistics.bootstrap import unseen_share
 
 WIDTH = 80
 _GAP = "  "
-_NUMBERS = ("base", "here", "diff", "interval", "p adj", "+/=/-")
+_NUMBERS = {
+    "baseline": "base",
+    "mean": "here",
+    "difference": "diff",
+    "interval": "interval",
+    "p_holm": "p adj",
+    "won_tied_lost": "+/=/-",
+}
+"""The columns of a table: texts of a row, and their headings."""
 
 
 def describe(comparison: Compared) -> str:
@@ -88,7 +86,7 @@ def _pairs(comparison: Compared, key: str, of_key: Mapping[str, str]) -> Iterato
         yield f"{_GAP}{line}{_GAP}{columns}".rstrip()
     names = [f"{one_line(row.system)} - {one_line(row.baseline)}" for row in rows]
     yield from _table(names, rows)
-    sizes = [UNDEFINED if row.effect_size is None else f"{row.effect_size:+.2f}" for row in rows]
+    sizes = [row.texts["effect_size"] for row in rows]
     yield from _wrap(f"effect sizes (Hedges' g): {', '.join(map(' '.join, zip(names, sizes, strict=True)))}", _GAP)
     yield f"{_GAP}Systems that share a letter cannot be told apart."
 
@@ -114,26 +112,11 @@ def _system(comparison: Compared, system: str) -> Iterator[str]:
 
 
 def _table(labels: Sequence[str], rows: Sequence[ComparisonRow]) -> Iterator[str]:
-    cells = [_cells(row) for row in rows]
-    widths = [max(map(len, column)) for column in zip(_NUMBERS, *cells, strict=True)]
+    cells = [_NUMBERS.values(), *([row.texts[name] for name in _NUMBERS] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     room = WIDTH - sum(widths) - len(_GAP) * (len(widths) + 1)
-    lines = [(shorten(label, room), *texts) for label, texts in zip(("", *labels), (_NUMBERS, *cells), strict=True)]
+    lines = [(shorten(label, room), *texts) for label, texts in zip(("", *labels), cells, strict=True)]
     yield from (_GAP + line for line in aligned(lines))
-
-
-def _cells(row: ComparisonRow) -> tuple[str, ...]:
-    return (
-        format_mean(row.baseline_mean),
-        format_mean(row.mean),
-        format_difference(row.difference),
-        UNDEFINED if row.low is None else _interval(row),
-        format_p(row.p_holm),
-        f"{row.wins}/{row.ties}/{row.losses}",
-    )
-
-
-def _interval(row: ComparisonRow) -> str:
-    return f"{format_difference(row.low)} to {format_difference(row.high)}"
 
 
 def _verdicts(rows: Sequence[ComparisonRow]) -> Iterator[str]:
@@ -170,9 +153,9 @@ def describe_worst(worst: ComparisonRow | None) -> Said:
         value=_label(worst),
         queries=number_of(worst.n, "query"),
         key=worst.key,
-        difference=format_difference(worst.difference),
-        low=format_difference(worst.low),
-        high=format_difference(worst.high),
+        difference=format_mean(worst.difference, "+"),
+        low=format_mean(worst.low, "+"),
+        high=format_mean(worst.high, "+"),
     )
 
 

@@ -13,7 +13,7 @@ from krag_eval._utils.errors import Argument, InvalidInputError, Part, errors_at
 from krag_eval._utils.files.strict_json import parse_json
 from krag_eval._utils.formatting import number_of
 from krag_eval.datasets.beside import beside, suggestion
-from krag_eval.datasets.cells import is_missing, split_ids, split_number
+from krag_eval.datasets.cells import TextCell
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import tables
 from krag_eval.datasets.formats.nested import value_at
@@ -256,10 +256,10 @@ class Layout:
                 ids += [found] if (found := id_at(one, self._id_key)) is not None else []
             elif isinstance(one, (list, tuple)):
                 ids.append(listed_id(one) or as_id(one[0] if one else None))
-            elif isinstance(one, str) and is_text and is_missing(one):
+            elif isinstance(one, str) and is_text and TextCell(one).is_missing:
                 self.n_missing += bool(one.strip())
             elif isinstance(one, str) and self._separator is not None:
-                ids += split_ids(one, self._separator)
+                ids += TextCell(one).ids(self._separator)
             else:
                 ids.append(one)
         return ids
@@ -413,7 +413,7 @@ def _families(names: Iterable[str]) -> dict[str, dict[int, str]]:
     """Return numbered names by what is before the number."""
     families: dict[str, dict[int, str]] = {}
     for name in names:
-        base, number = split_number(name)
+        base, number = TextCell(name).numbered()
         if base.strip() and 0 < len(number) <= _MOST_DIGITS:
             families.setdefault(_key(base), {}).setdefault(int(number), name)
     return families
@@ -453,7 +453,7 @@ def _in_order(path: str, columns: Mapping[int, str]) -> tuple[str, ...]:
 
 def base_of(columns: Columns) -> str:
     """Return what is before the numbers, as it is written in the file."""
-    return columns if isinstance(columns, str) else split_number(columns[0])[0].strip()
+    return columns if isinstance(columns, str) else TextCell(columns[0]).numbered()[0].strip()
 
 
 def _undecided(

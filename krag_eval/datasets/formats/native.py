@@ -11,10 +11,10 @@ from krag_eval._utils.files.strict_json import dump_json, in_batches, parse_json
 from krag_eval._utils.journal.rows import JournalKind, read_journal, read_lines, seal
 from krag_eval.datasets import bulk
 from krag_eval.datasets.evalset import EvalSet
-from krag_eval.datasets.formats import parquet, tables
+from krag_eval.datasets.formats import parquet
 from krag_eval.datasets.formats.layout import kinds_of
 from krag_eval.datasets.formats.source import Kind, Source
-from krag_eval.datasets.formats.writing import Writing
+from krag_eval.datasets.formats.writing import Writing, name_of
 from krag_eval.datasets.question import RUN_HEADER, Question
 from krag_eval.datasets.run import SESSION_FIELDS, Run, RunRow
 from krag_eval.datasets.sessions import document_rows
@@ -118,15 +118,6 @@ def split_header(header: Mapping[str, Any]) -> tuple[str, dict[str, Any], dict[s
     return str(header.get("name")), dict(parameters) if isinstance(parameters, Mapping) else {}, recorded
 
 
-def list_lines(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of a JSON list with one value per line."""
-    before = "[\n"
-    for text in texts:
-        yield before + text
-        before = ",\n"
-    yield "\n]\n" if before != "[\n" else "[]\n"
-
-
 def _is_journal(source: Source) -> bool:
     start = RUN_JOURNAL.start
     return source.container == "jsonl" and source.is_regular and read_head(source.path, len(start)) == start
@@ -146,21 +137,20 @@ def _write(
     if container == "parquet":
         parquet.write_rows(rows, writing.path, header=header)
         return
-    if container == "jsonl":
-        lines = (dump_json(row, _name(row)) + "\n" for row in rows)
-        write_atomically(writing.path, _journal(header, rows) if header else lines)
+    if container == "jsonl" and header:
+        write_atomically(writing.path, _journal(header, rows))
         return
     if header:
         writing.lost["`parameters` and `recorded` of the run"] += 1
-    if container == "json":
-        write_atomically(writing.path, list_lines(dump_json(row, _name(row)) for row in rows))
+    if container in ("json", "jsonl"):
+        writing.write_rows(rows, as_list=container == "json")
     else:
         write_atomically(writing.path, _table(rows, writing, "\t" if container == "tsv" else ","))
 
 
 def _journal(header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for row in itertools.chain([header], rows):
-        plain: Any = parse_json(dump_json(row, _name(row)))
+        plain: Any = parse_json(dump_json(row, name_of(row)))
         yield seal(plain).decode()
 
 
@@ -174,16 +164,4 @@ def _table(rows: list[dict[str, Any]], writing: Writing, delimiter: str) -> Iter
                 writing.lost[f"`{name}` that is blank"] += 1
             elif name in further and not isinstance(value, str) and value is not None:
                 writing.lost[f"`{name}` that is not text (it is read back as text)"] += 1
-    cell_rows = (
-        {
-            name: tables.guarded(tables.cell_of(value, f"`{name}` of {_name(row)}"))
-            for name, value in row.items()
-            if value is not None
-        }
-        for row in rows
-    )
-    return tables.table(names, cell_rows, delimiter)
-
-
-def _name(row: Mapping[str, Any]) -> str:
-    return f"the row of {row.get('id', row.get('query_id'))!r:.60}"
+    return writing.table(names, rows, delimiter)

@@ -17,7 +17,7 @@ from krag_eval.datasets import rows
 from krag_eval.datasets.beside import beside
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import native
-from krag_eval.datasets.formats.layout import FIELDS_OF, is_field, kinds_of
+from krag_eval.datasets.formats.layout import FIELDS_OF, is_field
 from krag_eval.datasets.formats.source import CONTAINERS, Kind, Source
 from krag_eval.datasets.formats.writing import Writing
 from krag_eval.datasets.question import RUN_HEADER, Question
@@ -28,7 +28,6 @@ _FUNCTIONS: Mapping[Kind, str] = {"evalset": "questions", "run": "rankings"}
 Reader = Callable[[Source], Iterator[tuple[str, Any]]]
 Questions = Callable[[Source], Iterator[tuple[str, Question]]]
 Rankings = Callable[[Source], Iterator[tuple[str, RunRow]]]
-OF_RUNS = frozenset({"searches", "stages", "error", RUN_HEADER})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +49,7 @@ class Format:
         rankings_in_order: Reads a run in bounded memory, where `rankings` does not.
         owns: Returns whether a file or a folder has this format by its place.
         refuse_part: Raises if a file that shows no format is a part of something in this format.
+        has_columns: Whether its rows are read by their columns, as our own are.
     """
 
     kinds: Callable[[Source], tuple[Kind, ...]]
@@ -65,10 +65,117 @@ class Format:
     rankings_in_order: Rankings | None = None
     owns: Callable[[str], bool] | None = None
     refuse_part: Callable[[Source], None] | None = None
+    has_columns: bool = False
+
+    @staticmethod
+    def named(name: str) -> Format:
+        """Return the format of a name.
+
+        Raises:
+            InvalidInputError: There is no such format.
+        """
+        if name in _OWN:
+            return _OWN[name]
+        if name in formats():
+            return formats()[name]
+        raise InvalidInputError(
+            f"Unknown format {name!r:.60}.{did_you_mean(name, formats())} Known formats: {', '.join(formats())}."
+        )
+
+    def kinds_in(self, source: Source) -> tuple[Kind, ...]:
+        """Return what a file in this format holds, as far as it can be told.
+
+        Raises:
+            InvalidInputError: The file cannot be opened.
+        """
+        if self.rankings is None:
+            return ("evalset",)
+        return self.kinds(source) if source.is_regular else ()
+
+    @staticmethod
+    def detect(source: Source) -> tuple[str, tuple[Kind, ...]]:
+        """Return the name of a file's format, and what the file holds in it: an evaluation set, a run or both.
+
+        Raises:
+            InvalidInputError: The file cannot be opened, or is in no known format.
+        """
+        container = source.container
+        own = () if container is None else native.kinds_in(source)
+        if container is not None and own and native.is_certain(source):
+            return container, own
+        if container == "jsonl" and not source.is_folder and source.is_regular and not source.head.strip():
+            return "jsonl", ()  # the journal of a run that was stopped at once
+        if not source.is_folder and not source.is_regular:
+            return container or "jsonl", ()
+        try:
+            known = formats()
+        except InvalidInputError:
+            if container is not None and own:  # to read our own format needs no other package
+                return container, own
+            raise
+        for name, its in known.items():
+            if its.owns is not None and its.owns(source.path):
+                return name, ("evalset",)
+        if source.is_folder:
+            raise InvalidInputError(
+                f"{source.path}: cannot be read (Is a directory). "
+                "A folder must be one of BEIR: with queries.jsonl, corpus.jsonl and qrels/test.tsv."
+            )
+        for name, its in known.items():
+            if container in its.detected_in and (kinds := its.kinds(source)):
+                return name, kinds
+        if container is None:
+            hint = looks_like(source.head)
+            named = (
+                "Name the format, such as ",
+                Argument("from_format", "csv", "format='csv'"),
+                f": {', '.join(known)}.",
+            )
+            raise InvalidInputError(
+                f"{source.path}: is in no format that can be recognized by its name or its beginning{hint}. ",
+                *(cure(source.head) if hint else named),
+            )
+        for its in known.values():
+            if not own and its.refuse_part is not None:
+                its.refuse_part(source)
+        return container, own
+
+    @staticmethod
+    def name_to_write(path: StrPath, name: str | None) -> str:
+        """Return the named format, or else the format of the ending.
+
+        Raises:
+            InvalidInputError: There is no such format, or the ending belongs to none.
+        """
+        if name is not None:
+            Format.named(name)
+            return name
+        lower = os.fspath(path).lower()
+        stem, dot, ending = Path(lower).name.rpartition(".")
+        own = next((known for known, its in _OWN.items() if dot + ending in its.endings), None)
+        if own is not None and "." not in stem:
+            return own
+        fitting = [(len(e), known) for known, its in formats().items() for e in its.endings if lower.endswith(e)]
+        if fitting:
+            return max(fitting)[1]
+        if lower.endswith(CONTAINERS["xlsx"]):
+            raise InvalidInputError(f"{path}: workbooks are read, not written. Write a .csv file, which Excel opens.")
+        if lower == DASH:
+            return "jsonl"
+        raise InvalidInputError(
+            f"{path}: the ending belongs to no format. Use one of "
+            f"{', '.join(ending for its in formats().values() for ending in its.endings)}, or name the format."
+        )
 
 
 def _native(container: str) -> Format:
-    its = Format(kinds=native.kinds_in, container=container, questions=native.questions, rankings=native.rankings)
+    its = Format(
+        kinds=native.kinds_in,
+        container=container,
+        questions=native.questions,
+        rankings=native.rankings,
+        has_columns=True,
+    )
     if container in ("xlsx", "yaml"):
         return its
     return replace(
@@ -97,62 +204,6 @@ def written_formats() -> list[str]:
     return [name for name, its in formats().items() if its.write_questions or its.write_rankings]
 
 
-def detect(source: Source) -> tuple[str, tuple[Kind, ...]]:
-    """Return the name of a file's format, and what the file holds in it: an evaluation set, a run or both.
-
-    Raises:
-        InvalidInputError: The file cannot be opened, or is in no known format.
-    """
-    container = source.container
-    own = () if container is None else native.kinds_in(source)
-    if container is not None and own and native.is_certain(source):
-        return container, own
-    if container == "jsonl" and not source.is_folder and source.is_regular and not source.head.strip():
-        return "jsonl", ()  # the journal of a run that was stopped at once
-    if not source.is_folder and not source.is_regular:
-        return container or "jsonl", ()
-    try:
-        known = formats()
-    except InvalidInputError:
-        if container is not None and own:  # to read our own format needs no other package
-            return container, own
-        raise
-    for name, its in known.items():
-        if its.owns is not None and its.owns(source.path):
-            return name, ("evalset",)
-    if source.is_folder:
-        raise InvalidInputError(
-            f"{source.path}: cannot be read (Is a directory). "
-            "A folder must be one of BEIR: with queries.jsonl, corpus.jsonl and qrels/test.tsv."
-        )
-    for name, its in known.items():
-        if container in its.detected_in and (kinds := its.kinds(source)):
-            return name, kinds
-    if container is None:
-        hint = looks_like(source.head)
-        named = ("Name the format, such as ", Argument("from_format", "csv", "format='csv'"), f": {', '.join(known)}.")
-        raise InvalidInputError(
-            f"{source.path}: is in no format that can be recognized by its name or its beginning{hint}. ",
-            *(cure(source.head) if hint else named),
-        )
-    for its in known.values():
-        if not own and its.refuse_part is not None:
-            its.refuse_part(source)
-    return container, own
-
-
-def kinds_in(source: Source, name: str) -> tuple[Kind, ...]:
-    """Return what a file in the named format holds, as far as it can be told.
-
-    Raises:
-        InvalidInputError: The file cannot be opened.
-    """
-    its = formats()[name]
-    if its.rankings is None:
-        return ("evalset",)
-    return its.kinds(source) if source.is_regular else ()
-
-
 def open_source(
     path: StrPath, format_name: str | None, kind: Kind, *, in_order: bool = False, **settings: Any
 ) -> tuple[Source, Reader]:
@@ -176,24 +227,24 @@ def open_source(
         name: one for name, one in (settings.get("columns") or {}).items() if name in fields or not is_field(name)
     }
     settings["columns"] = columns or None  # what is meant for the other side leaves this one its own format
-    container = None if format_name is None else named_format(format_name).container
+    container = None if format_name is None else Format.named(format_name).container
     source = Source(path, container, **settings)
     if format_name is None:
-        format_name = source.container if columns and source.container is not None else detect(source)[0]
+        format_name = source.container if columns and source.container is not None else Format.detect(source)[0]
     if not columns and format_name in CONTAINERS and source.is_regular and not _is_plain(source, kind):
         beside("understood")(source, kind)
-    its, name = named_format(format_name), _FUNCTIONS[kind]
+    its, name = Format.named(format_name), _FUNCTIONS[kind]
     read: Reader | None = (in_order and getattr(its, f"{name}_in_order")) or getattr(its, name)
+    if its.has_columns:
+        source.kind = kind
+        if kind == "evalset" and (read is None or source.is_squad):
+            read = rows.questions_of_rows
     is_nameless = columns and its.container is None
     if is_nameless or read is None:
         what = "rows with columns" if is_nameless else _HELD[kind]
         raise InvalidInputError(
             f"{path}: is in the format {format_name!r}, which cannot hold {what}. Give another file."
         )
-    if format_name in (*CONTAINERS, "hf"):
-        source.kind = kind
-    if kind == "evalset" and format_name in CONTAINERS and source.is_squad:
-        read = rows.questions_of_rows
     return source, read
 
 
@@ -208,50 +259,8 @@ def _saved_reading(path: StrPath, kind: Kind) -> dict[str, Any]:
 
 def _is_plain(source: Source, kind: Kind) -> bool:
     """Return whether the rows of a file have ids, and what is wanted, under the names that we give them."""
-    has_gold, has_rankings = kinds_of(source.names)
-    has_main = has_gold if kind == "evalset" else has_rankings or not OF_RUNS.isdisjoint(source.names)
-    return not source.head.strip() or (has_main and not source.names.isdisjoint({"id", "query_id", RUN_HEADER}))
-
-
-def named_format(name: str) -> Format:
-    """Return the format of a name.
-
-    Raises:
-        InvalidInputError: There is no such format.
-    """
-    if name in _OWN:
-        return _OWN[name]
-    if name in formats():
-        return formats()[name]
-    raise InvalidInputError(
-        f"Unknown format {name!r:.60}.{did_you_mean(name, formats())} Known formats: {', '.join(formats())}."
-    )
-
-
-def format_to_write(path: StrPath, name: str | None) -> str:
-    """Return the named format, or else the format of the ending.
-
-    Raises:
-        InvalidInputError: There is no such format, or the ending belongs to none.
-    """
-    if name is not None:
-        named_format(name)
-        return name
-    lower = os.fspath(path).lower()
-    stem, dot, ending = Path(lower).name.rpartition(".")
-    if "." not in stem and (own := next((known for known, its in _OWN.items() if dot + ending in its.endings), None)):
-        return own
-    fitting = [(len(e), known) for known, its in formats().items() for e in its.endings if lower.endswith(e)]
-    if fitting:
-        return max(fitting)[1]
-    if lower.endswith(CONTAINERS["xlsx"]):
-        raise InvalidInputError(f"{path}: workbooks are read, not written. Write a .csv file, which Excel opens.")
-    if lower == DASH:
-        return "jsonl"
-    raise InvalidInputError(
-        f"{path}: the ending belongs to no format. Use one of "
-        f"{', '.join(ending for its in formats().values() for ending in its.endings)}, or name the format."
-    )
+    has_ids = not source.names.isdisjoint({"id", "query_id", RUN_HEADER})
+    return not source.head.strip() or (source.has(kind) and has_ids)
 
 
 def write(path: StrPath, format_name: str | None, kind: Kind, given: EvalSet | Run, **settings: Any) -> None:
@@ -267,9 +276,9 @@ def write(path: StrPath, format_name: str | None, kind: Kind, given: EvalSet | R
     Raises:
         InvalidInputError: The ending belongs to no format, the format cannot hold this, or the file cannot be written.
     """
-    name = format_to_write(path, format_name)
+    name = Format.name_to_write(path, format_name)
     attribute = f"write_{_FUNCTIONS[kind]}"
-    its = named_format(name)
+    its = Format.named(name)
     writer = getattr(its, attribute)
     if writer is None:
         able = ", ".join(known for known, one in formats().items() if getattr(one, attribute) is not None)

@@ -10,20 +10,30 @@ import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from krag_eval._utils.checks import check_count
 from krag_eval._utils.errors import InvalidInputError, describe_type, errors_at
-from krag_eval._utils.files.encodings import in_utf8
-from krag_eval._utils.files.io import DASH, is_folder, lines_of, located, read_head, unpacked_lines, unreadable
+from krag_eval._utils.files.encodings import decode, in_utf8
+from krag_eval._utils.files.io import (
+    DASH,
+    is_folder,
+    lines_of,
+    located,
+    read_head,
+    read_whole,
+    unpacked_lines,
+    unreadable,
+)
 from krag_eval._utils.files.rejects import Rejects
 from krag_eval._utils.files.strict_json import in_batches, parse_batches, parse_jsonl, read_json
 from krag_eval._utils.objects import cached_property
 from krag_eval.datasets.beside import beside
 from krag_eval.datasets.evalset import EvalSet
 from krag_eval.datasets.formats import parquet, tables
-from krag_eval.datasets.formats.layout import Layout, base_of
+from krag_eval.datasets.formats.layout import FIELDS_OF, Layout, base_of, has_column, kinds_of
 from krag_eval.datasets.formats.nested import rows_of
+from krag_eval.datasets.formats.writing import numbered
 from krag_eval.datasets.question import RUN_HEADER
 from krag_eval.documents.document import Document, Need, as_document
 from krag_eval.documents.needs import check_grades
@@ -32,8 +42,6 @@ from krag_eval.documents.readers import IdKey, id_keys, read_grade
 HEAD_SIZE = 65_536
 SAMPLE = 1_000
 """How many rows are looked at to find out what their fields are."""
-LARGEST = 2**26
-"""How many bytes are looked at to find out what a file is."""
 # How rows can be stored, and the endings that say so.
 CONTAINERS: dict[str, tuple[str, ...]] = {
     "jsonl": (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"),
@@ -45,7 +53,9 @@ CONTAINERS: dict[str, tuple[str, ...]] = {
     "parquet": (".parquet", ".pq"),
 }
 
-CELLS = ("csv", "tsv", "xlsx")  # a cell of these may hold several ids
+ID_KEYS = ("id", "_id", "chunk_id", "docid", "docno", "doc_id")
+TEXT_KEYS = ("text", "contents", "content", "page_content", "passage")
+_OF_RUNS = frozenset({"searches", "stages", "error", RUN_HEADER})
 T = TypeVar("T")
 Row = dict[str, Any]
 Kind = Literal["evalset", "run"]
@@ -73,7 +83,12 @@ class Source:
         path: The file or folder, as messages name it.
         name: What its set is called: the name of the file, unless its format has another one.
         kind: What its rows are read as: `evalset`, `run` or `corpus`; None for the rows of other programs.
+        FIELDS: The fields that `columns` may name, by what is read.
+        LARGEST: How many bytes are looked at to find out what a file is.
     """
+
+    FIELDS: ClassVar[Mapping[str, Sequence[str]]] = FIELDS_OF
+    LARGEST: ClassVar[int] = 2**26
 
     def __init__(
         self,
@@ -196,6 +211,15 @@ class Source:
             raise InvalidInputError(f"{self.path}: is empty. Write one value into it.")
         return beside("yaml")(self.path) if self.container == "yaml" else read_json(self.path)
 
+    @cached_property
+    def text(self) -> str:
+        """The file as a text.
+
+        Raises:
+            InvalidInputError: It cannot be read.
+        """
+        return decode(read_whole(self.path), self.path)
+
     def rows(self) -> Iterator[tuple[str, Row]]:
         """Yield each row with its place: `path:line`, or `path: row 7` if there are no lines.
 
@@ -244,7 +268,7 @@ class Source:
         """Yield each row with its place as it is stored: of texts of cells, or of values."""
         rejects = self.rejects if rejects is None else rejects
         if self.is_table:
-            return tables.read_rows(self._records(rejects), rejects)
+            return tables.read_rows(self.records(rejects), rejects)
         if self.container == "parquet":
             return parquet.read_rows(self.path)
         if self.container in ("json", "yaml"):
@@ -261,9 +285,14 @@ class Source:
     @property
     def is_table(self) -> bool:
         """Whether its rows are texts in cells."""
-        return self.container in ("csv", "tsv", "xlsx")
+        return self.container in ("csv", "tsv", "xlsx")  # a cell of these may hold several ids
 
-    def _records(self, rejects: Rejects | None = None) -> Iterator[tuple[str, list[str]]]:
+    def records(self, rejects: Rejects | None = None) -> Iterator[tuple[str, list[str]]]:
+        """Yield the cells of each record of a table, the header first, with its place.
+
+        Raises:
+            InvalidInputError: The file cannot be read.
+        """
         if self.container == "xlsx":
             return iter(self._cells)
         return tables.read_records(self.path, None if self.container == "csv" else "\t", rejects or self.rejects)
@@ -324,13 +353,15 @@ class Source:
             else:
                 yield from self.rejects.each(batch, lambda place, row: read_at(place, read, row, self.named))
 
-    def each_numbered(self, read: Callable[[Row, int | None], T]) -> Iterator[tuple[str, T]]:
-        """Yield the same, where `read` also gets the number of each row, from 0; None if it is not known."""
+    def each_numbered(self, read: Callable[[Row], T]) -> Iterator[tuple[str, T]]:
+        """Yield the same, where rows without an `id` get their number, from 0, as one."""
         numbers = itertools.count()
 
         def read_next(row: Row) -> T:
             number = next(numbers)
-            return read(row, None if self.rejects.is_counting_lost else number)
+            if row.get("id") is None:
+                row = {**row, "id": numbered(None if self.rejects.is_counting_lost else number)}
+            return read(row)
 
         return self.each(read_next)
 
@@ -363,12 +394,14 @@ class Source:
     @property
     def is_cut(self) -> bool:
         """Whether it is one JSON value that is too large to be read only to find out what it is."""
-        return not self.is_folder and self.container == "json" and Path(located(self.path)).stat().st_size > LARGEST
+        if self.is_folder or self.container != "json":
+            return False
+        return Path(located(self.path)).stat().st_size > self.LARGEST
 
     @property
     def is_sampled(self) -> bool:
         """Whether it may have more rows than `sample`."""
-        return self.is_cut or len(self.sample) == SAMPLE or self._sample_size > LARGEST
+        return self.is_cut or len(self.sample) == SAMPLE or self._sample_size > self.LARGEST
 
     @cached_property
     def sample(self) -> list[Row]:
@@ -377,13 +410,13 @@ class Source:
         if self.is_folder or not self.is_regular:
             return rows
         if self.is_cut:
-            first_rows = beside("first_rows")(read_head(self.path, LARGEST).decode(errors="ignore"))
+            first_rows = beside("first_rows")(read_head(self.path, self.LARGEST).decode(errors="ignore"))
             return list(itertools.islice(first_rows, SAMPLE))
         with contextlib.suppress(InvalidInputError):  # reading it will say what is wrong, with the place
             for _, row in itertools.islice(self._stored(Rejects(self.path, self._max_bad_rows)), SAMPLE):
                 rows.append(row)
                 self._sample_size += len(str(row))
-                if self._sample_size > LARGEST:
+                if self._sample_size > self.LARGEST:
                     break
         return rows
 
@@ -394,7 +427,7 @@ class Source:
             return ()
         try:
             if self.is_table:
-                return tuple(tables.read_names(self._records()))
+                return tuple(tables.read_names(self.records()))
             if self.container == "parquet":
                 return tuple(parquet.read_names(self.path))
             _, row = next(self._stored(), ("", {}))
@@ -411,6 +444,27 @@ class Source:
     def names(self) -> frozenset[str]:
         """The same as a set."""
         return frozenset(self.columns)
+
+    def has_column(self, column: str) -> bool:
+        """Return whether it has this column, or numbered ones of this name."""
+        return has_column(self.names, column)
+
+    def has(self, kind: Kind) -> bool:
+        """Return whether it has columns of gold documents, or of rankings, with names that we give them."""
+        has_gold, has_rankings = kinds_of(self.names)
+        return has_gold if kind == "evalset" else has_rankings or not _OF_RUNS.isdisjoint(self.names)
+
+    @property
+    def has_passages(self) -> bool:
+        """Whether its rows have ids and texts as documents have them."""
+        names = self.sample[0].keys() if self.is_cut and self.sample else self.names
+        return not (names.isdisjoint(ID_KEYS) or names.isdisjoint(TEXT_KEYS))
+
+    @property
+    def named_kinds(self) -> tuple[Kind, ...]:
+        """What the columns that were named hold: gold documents are a set, rankings a run."""
+        kinds: tuple[Kind, ...] = ("evalset", "run")
+        return tuple(kind for kind, is_held in zip(kinds, kinds_of((), self._columns), strict=True) if is_held)
 
 
 def read_at(place: str, read: Callable[[Row], T], row: Row, columns: Mapping[str, str] | None = None) -> T:

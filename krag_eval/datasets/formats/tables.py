@@ -5,12 +5,10 @@ from __future__ import annotations
 import ast
 import contextlib
 import csv
-import io
-import itertools
 import os
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError, refuse
@@ -19,7 +17,7 @@ from krag_eval._utils.files.io import lines_of
 from krag_eval._utils.files.rejects import Rejects
 from krag_eval._utils.files.strict_json import dump_json, parse_json
 from krag_eval._utils.limits import limit, shown, to_allow
-from krag_eval.datasets.cells import split_ids
+from krag_eval.datasets.cells import TextCell
 
 IDS = frozenset(
     {"gold_doc_ids", "gold_chunk_ids", "must_not", "reference_context_ids", "retrieved_context_ids", "retrieved_ids"}
@@ -83,7 +81,7 @@ def read_cell(name: str, cell: str, place: str, separator: str | None = None) ->
         InvalidInputError: It cannot be read.
     """
     if name in IDS or (name == "retrieved" and not cell.lstrip().startswith("[")):
-        ids = _parse(name, cell, place, list) if cell.lstrip().startswith("[") else split_ids(cell, separator)
+        ids = _parse(name, cell, place, list) if cell.lstrip().startswith("[") else TextCell(cell).ids(separator)
         return [{"id": one} for one in ids] if name == "retrieved" else ids
     if name in LISTS:
         return _parse(name, cell, place, list)
@@ -190,18 +188,6 @@ def _check_names(place: str, header: Sequence[str]) -> list[str]:
     if twice is not None:
         raise InvalidInputError(f"{place}: two columns are called {twice!r}. Each needs a name of its own.")
     return names
-
-
-def table(names: Sequence[str], rows: Iterable[Mapping[str, str]], delimiter: str) -> Iterator[str]:
-    """Yield the lines of a file with these columns; a row need not have them all."""
-    buffer = io.StringIO()
-    # With this line end a cell with either of its characters is quoted, and a carriage return survives.
-    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\r\n")
-    for record in itertools.chain([list(names)], ([row.get(name, "") for name in names] for row in rows)):
-        writer.writerow(record)
-        yield buffer.getvalue().removesuffix("\r\n") + "\n"
-        buffer.seek(0)
-        buffer.truncate()
 
 
 def guarded(cell: str) -> str:

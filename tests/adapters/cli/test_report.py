@@ -15,7 +15,7 @@ import pytest
 from rich.cells import cell_len
 
 from krag_eval import EvalSet, Run, RunRow
-from krag_eval.datasets import read_evalset, read_run, write_evalset, write_run
+from krag_eval.datasets.reading import read_evalset, read_run, write_evalset, write_run
 from krag_eval_cli.output import print_report
 from krag_eval_report import build_report
 from tests.support import table_cases as cases

@@ -22,7 +22,7 @@ from krag_eval import (
     write_evalset,
     write_run,
 )
-from krag_eval.datasets.formats.registry import detect, formats
+from krag_eval.datasets.formats.registry import Format, formats
 from krag_eval.datasets.formats.source import Source
 from tests.metrics.test_trec_eval import OF_ALL_RANKS, our_key, read_expected
 
@@ -243,8 +243,8 @@ def test_what_is_written_by_its_ending_is_recognised_as_that_format(tmp_path: Pa
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             write_evalset(FULL, path)
-        found, kinds = detect(Source(path))
+        found, kinds = Format.detect(Source(path))
         assert (found, kinds[0]) == (name, "evalset")
         if name not in ("csv", "tsv"):  # the others show in their beginning too
             path.rename(tmp_path / "x.bak")
-            assert detect(Source(tmp_path / "x.bak")) == (name, kinds)
+            assert Format.detect(Source(tmp_path / "x.bak")) == (name, kinds)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from krag_eval import InvalidInputError, KragEvalWarning, read_evalset, read_run
-from krag_eval.datasets.formats.source import LARGEST
+from krag_eval.datasets.formats.source import Source
 from krag_eval_formats import inspect_file
 
 ROW = {"question": "When?", "expected_sources": ["b.md"]}
@@ -75,7 +75,7 @@ def test_of_a_file_of_two_gigabytes_the_beginning_is_looked_at(tmp_path: Path, n
         file.truncate(2 * 2**30)  # the rest is a hole of zeros
     tracemalloc.start()
     found = inspect_file(path)
-    assert tracemalloc.get_traced_memory()[1] < 4 * LARGEST
+    assert tracemalloc.get_traced_memory()[1] < 4 * Source.LARGEST
     tracemalloc.stop()
     assert (found.kind, found.n_rows, found.is_whole) == ("evalset", 1_000, False)
     assert found.options["columns"] == {"gold_doc_ids": "expected_sources"}

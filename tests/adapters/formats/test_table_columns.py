@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from krag_eval import EvalSet, InvalidInputError, KragEvalWarning, read_corpus, read_evalset, read_run
-from krag_eval.datasets.formats.registry import detect
+from krag_eval.datasets.formats.registry import Format
 from krag_eval.datasets.formats.source import Source
 from krag_eval.documents.document import Document
 from krag_eval_labels import validate
@@ -132,9 +132,9 @@ def test_gold_may_be_numbered_too(table: Any) -> None:
 
 
 def test_a_table_with_gold_holds_a_run_too_only_where_its_columns_say_so(table: Any) -> None:
-    assert detect(Source(table("id,gold,document 1,document 2", "q,a b,x,y")))[1] == ("evalset",)
-    assert detect(Source(table("id,gold,retrieved_1,retrieved_2", "q,a b,x,y")))[1] == ("evalset", "run")
-    assert detect(Source(table("query_id,document 1,document 2", "q,x,y")))[1] == ("run",)
+    assert Format.detect(Source(table("id,gold,document 1,document 2", "q,a b,x,y")))[1] == ("evalset",)
+    assert Format.detect(Source(table("id,gold,retrieved_1,retrieved_2", "q,a b,x,y")))[1] == ("evalset", "run")
+    assert Format.detect(Source(table("query_id,document 1,document 2", "q,x,y")))[1] == ("run",)
 
 
 def test_a_ranking_without_an_id_belongs_to_the_question_with_its_text(table: Any) -> None:

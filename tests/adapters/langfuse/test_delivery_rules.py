@@ -19,7 +19,9 @@ from examples.loopback_langfuse import LoopbackLangfuse
 from krag_eval import InvalidInputError, MissingDependencyError, evaluate
 from krag_eval_langfuse import LangfuseRequestError, LangfuseScoreHandler, Target
 from krag_eval_langfuse.delivery import AT_ONCE, Outcome, Refusal, SyncDelivery, requests_of
-from krag_eval_langfuse.outbox import FIRST_WAIT, PATIENCE, Outbox, Row, ScoreFile, _salvage
+from krag_eval_langfuse.outbox import salvage
+from krag_eval_langfuse.outbox_delivery import FIRST_WAIT, PATIENCE, Outbox
+from krag_eval_langfuse.score_file import Row, ScoreFile
 from krag_eval_langfuse.scores import Score
 from krag_eval_langfuse.sender import ScoreSender
 from krag_eval_live import LiveScorer
@@ -49,8 +51,8 @@ class Sending:
         self.options: dict[str, Any] = {}
         self._answer: Any = None
         self.outbox._thread, self.outbox._client = threading.current_thread(), object()
-        monkeypatch.setattr("krag_eval_langfuse.outbox.post", self._post)
-        monkeypatch.setattr("krag_eval_langfuse.outbox.time_limit_of", lambda client: LIMIT)
+        monkeypatch.setattr("krag_eval_langfuse.outbox_delivery.post", self._post)
+        monkeypatch.setattr("krag_eval_langfuse.outbox_delivery.time_limit_of", lambda client: LIMIT)
         monkeypatch.setattr(self.outbox, "_pause", lambda seconds, **_: self.pauses.append(seconds))
 
     def _post(self, client: Any, sent: Sequence[Score], options: dict[str, Any]) -> list[Refusal]:
@@ -265,7 +267,7 @@ def test_of_a_file_in_which_nothing_can_be_read_that_is_said(tmp_path: Path) -> 
     content = file.path.read_bytes()
     file.path.write_bytes(content[:4096] + bytes(len(content) - 4096))
     (tmp_path / "salvaged").mkdir()
-    _, damaged = _salvage(file.path, tmp_path / "salvaged")
+    _, damaged = salvage(file.path, tmp_path / "salvaged")
     assert damaged == ["all scores (their number is unknown)"]
 
 
@@ -393,7 +395,7 @@ def test_wire_a_forked_process_that_ends_sends_what_waits_in_few_requests(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr("krag_eval_langfuse.delivery.is_orphaned", lambda client: True)
-    monkeypatch.setattr("krag_eval_langfuse.delivery.lifecycle.seconds_exiting", lambda: 1.0)
+    monkeypatch.setattr("krag_eval_langfuse.delivery.this_process.seconds_exiting", lambda: 1.0)
     handler = LangfuseScoreHandler(make_client(), session_id="s")
     scorer = LiveScorer({"q": ["a"]}, k=1, metrics="recall", sinks=handler)
     if is_down:

@@ -16,7 +16,8 @@ from langfuse._client.resource_manager import LangfuseResourceManager
 
 from krag_eval import KragEvalWarning
 from krag_eval_langfuse import LangfuseScoreHandler, Target
-from krag_eval_langfuse.outbox import Outbox, ScoreFile, open_outbox
+from krag_eval_langfuse.outbox_delivery import Outbox, open_outbox
+from krag_eval_langfuse.score_file import ScoreFile
 from krag_eval_langfuse.scores import Score
 from tests.adapters.langfuse.conftest import MakeClient
 from tests.adapters.langfuse.faulty_server import BUSY, FaultyLangfuse
@@ -95,8 +96,8 @@ def server() -> Iterator[FaultyLangfuse]:
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("krag_eval_langfuse.outbox.FIRST_WAIT", 0.001)
-    monkeypatch.setattr("krag_eval_langfuse.outbox.LONGEST_WAIT", 0.002)
+    monkeypatch.setattr("krag_eval_langfuse.outbox_delivery.FIRST_WAIT", 0.001)
+    monkeypatch.setattr("krag_eval_langfuse.outbox_delivery.LONGEST_WAIT", 0.002)
 
 
 @pytest.fixture
@@ -144,7 +145,9 @@ def test_wire_it_is_said_at_once_and_what_can_be_sent_is_sent(
 def test_wire_a_handler_says_at_the_end_how_many_scores_are_not_kept(
     path: Path, server: FaultyLangfuse, make_client: MakeClient, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("krag_eval_langfuse.outbox.SYNC_SECONDS", 600.0)  # a busy machine would empty the log meanwhile
+    monkeypatch.setattr(
+        "krag_eval_langfuse.score_file.SYNC_SECONDS", 600.0
+    )  # a busy machine would empty the log meanwhile
     handler = LangfuseScoreHandler(make_client(), trace_ids=TRACES, delivery="outbox", outbox=path)
     run(handler)
     GONE[fault](path)

@@ -17,7 +17,7 @@ from langfuse import Langfuse
 
 from krag_eval import evaluate
 from krag_eval_langfuse import LangfuseScoreHandler
-from krag_eval_langfuse.outbox import ScoreFile
+from krag_eval_langfuse.score_file import ScoreFile
 from tests.adapters.langfuse import wire
 from tests.adapters.langfuse.faulty_server import BUSY, CUT_AFTER, CUT_BEFORE, Fault, FaultyLangfuse, unlucky
 from tests.adapters.langfuse.runs import N_SCORES, TRACES, assert_complete, run, run_without
@@ -42,8 +42,8 @@ def server() -> Iterator[FaultyLangfuse]:
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same waits, fifty times as short."""
-    monkeypatch.setattr("krag_eval_langfuse.outbox.FIRST_WAIT", 0.01)
-    monkeypatch.setattr("krag_eval_langfuse.outbox.LONGEST_WAIT", 0.05)
+    monkeypatch.setattr("krag_eval_langfuse.outbox_delivery.FIRST_WAIT", 0.01)
+    monkeypatch.setattr("krag_eval_langfuse.outbox_delivery.LONGEST_WAIT", 0.05)
 
 
 def assert_all_arrived(server: FaultyLangfuse) -> None:
@@ -64,7 +64,7 @@ def is_settled(path: Path) -> bool:
 def test_wire_every_score_arrives_once_and_right_at_a_server_with_faults(
     seed: int, server: FaultyLangfuse, client: Langfuse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("krag_eval_langfuse.outbox.AT_ONCE", 7)  # more requests, more faults
+    monkeypatch.setattr("krag_eval_langfuse.score_file.AT_ONCE", 7)  # more requests, more faults
     server.choose = unlucky(seed)
     handler = LangfuseScoreHandler(client, trace_ids=TRACES, delivery="outbox", outbox=tmp_path / "outbox")
     assert_complete(run(handler))
@@ -103,7 +103,7 @@ def test_wire_every_score_arrives_after_an_outage(server: FaultyLangfuse, client
 def test_wire_of_two_values_of_one_score_the_later_is_stored(
     server: FaultyLangfuse, client: Langfuse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("krag_eval_langfuse.outbox.AT_ONCE", 9)
+    monkeypatch.setattr("krag_eval_langfuse.score_file.AT_ONCE", 9)
     server.choose = unlucky(7)
     handler = LangfuseScoreHandler(
         client, trace_ids=TRACES, run_id="nightly", delivery="outbox", outbox=tmp_path / "outbox"

@@ -22,8 +22,9 @@ from langfuse import Langfuse
 
 from krag_eval import InvalidInputError, KragEvalWarning
 from krag_eval_langfuse import Target, resend_outbox
-from krag_eval_langfuse.outbox import Row, ScoreFile, _is_whole_log
+from krag_eval_langfuse.score_file import Row, ScoreFile
 from krag_eval_langfuse.scores import Score
+from krag_eval_langfuse.write_ahead_log import is_whole
 from tests.adapters.langfuse.faulty_server import FaultyLangfuse
 from tests.adapters.langfuse.runs import in_a_copy
 
@@ -338,7 +339,7 @@ def test_a_page_that_was_being_written_when_the_process_was_killed_is_no_damage_
         for damaged in (new[:place] + bytes([new[place] ^ 1]) + new[place + 1 :], new[: max(1, place)]):
             Path(f"{path}-wal").write_bytes(damaged)
             Path(f"{path}-shm").write_bytes(after["-shm"])
-            assert not _is_whole_log(path), place
+            assert not is_whole(path), place
     with pytest.raises(InvalidInputError, match=r"is damaged \(langfuse.outbox-wal is missing, or its end"):
         ScoreFile(path)
 

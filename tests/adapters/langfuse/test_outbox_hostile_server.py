@@ -14,7 +14,7 @@ from langfuse import Langfuse
 
 from krag_eval import InvalidInputError, KragEvalWarning
 from krag_eval_langfuse import LangfuseScoreHandler, resend_outbox
-from krag_eval_langfuse.outbox import ScoreFile
+from krag_eval_langfuse.score_file import ScoreFile
 from tests.adapters.langfuse.conftest import MakeClient
 from tests.adapters.langfuse.faulty_server import Fault, FaultyLangfuse
 from tests.adapters.langfuse.runs import N_SCORES, TRACES, assert_complete, run
@@ -64,8 +64,8 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("krag_eval_langfuse.outbox.FIRST_WAIT", 0.001)
-    monkeypatch.setattr("krag_eval_langfuse.outbox.LONGEST_WAIT", 0.002)
+    monkeypatch.setattr("krag_eval_langfuse.outbox_delivery.FIRST_WAIT", 0.001)
+    monkeypatch.setattr("krag_eval_langfuse.outbox_delivery.LONGEST_WAIT", 0.002)
 
 
 def handler_of(client: Langfuse, path: Path, **settings: Any) -> LangfuseScoreHandler:

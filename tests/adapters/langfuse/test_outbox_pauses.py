@@ -31,8 +31,8 @@ def wait_for_requests(server: FaultyLangfuse, n: int, handler: LangfuseScoreHand
 def test_wire_a_flush_tries_at_once_and_does_not_wait_for_the_end_of_a_pause(
     server: FaultyLangfuse, client: Langfuse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("krag_eval_langfuse.outbox.FIRST_WAIT", 6000.0)
-    monkeypatch.setattr("krag_eval_langfuse.outbox.LONGEST_WAIT", 6000.0)
+    monkeypatch.setattr("krag_eval_langfuse.outbox_delivery.FIRST_WAIT", 6000.0)
+    monkeypatch.setattr("krag_eval_langfuse.outbox_delivery.LONGEST_WAIT", 6000.0)
     server.choose = lambda number: BUSY if number == 0 else None
     handler = LangfuseScoreHandler(client, session_id="s", delivery="outbox", outbox=tmp_path / "outbox")
     run(handler)
@@ -75,8 +75,8 @@ def test_wire_a_server_that_is_slower_than_the_client_waits_gets_everything(
 def test_wire_a_request_that_is_never_answered_does_not_hold_up_the_others(
     server: FaultyLangfuse, make_client: MakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("krag_eval_langfuse.outbox.LONGEST_REQUEST", 0.4)
-    monkeypatch.setattr("krag_eval_langfuse.outbox.FIRST_WAIT", 0.01)
+    monkeypatch.setattr("krag_eval_langfuse.outbox_delivery.LONGEST_REQUEST", 0.4)
+    monkeypatch.setattr("krag_eval_langfuse.outbox_delivery.FIRST_WAIT", 0.01)
     take = server.respond
 
     def respond(method: str, path: str, query: dict[str, str], body: bytes) -> tuple[int, Any]:
@@ -110,8 +110,8 @@ def test_wire_an_outage_that_looks_like_a_refusal_of_everything_sets_nothing_asi
     answer: Fault, server: FaultyLangfuse, make_client: MakeClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It begins after the server has taken some, and outlasts many attempts."""
-    monkeypatch.setattr("krag_eval_langfuse.outbox.FIRST_WAIT", 0.001)
-    monkeypatch.setattr("krag_eval_langfuse.outbox.LONGEST_WAIT", 0.002)
+    monkeypatch.setattr("krag_eval_langfuse.outbox_delivery.FIRST_WAIT", 0.001)
+    monkeypatch.setattr("krag_eval_langfuse.outbox_delivery.LONGEST_WAIT", 0.002)
     take, n = server.respond, itertools.count()
 
     def respond(method: str, path: str, query: dict[str, str], body: bytes) -> tuple[int, Any]:

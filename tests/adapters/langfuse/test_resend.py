@@ -13,7 +13,7 @@ from langfuse._client.resource_manager import LangfuseResourceManager
 from opentelemetry.sdk.trace import TracerProvider
 
 from krag_eval_cli.help import EXAMPLES
-from krag_eval_langfuse.outbox import ScoreFile
+from krag_eval_langfuse.score_file import ScoreFile
 from krag_eval_langfuse.scores import Score, Target
 from tests.adapters.langfuse.faulty_server import BUSY, Fault, FaultyLangfuse
 from tests.support.command_line import Runner
@@ -23,8 +23,8 @@ from tests.support.command_line import Runner
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultyLangfuse]:
     """A server that the environment names, and no client of another test."""
     monkeypatch.setattr(LangfuseResourceManager, "_instances", {})
-    monkeypatch.setattr("krag_eval_langfuse.outbox.FIRST_WAIT", 0.001)
-    monkeypatch.setattr("krag_eval_langfuse.outbox.LONGEST_WAIT", 0.002)
+    monkeypatch.setattr("krag_eval_langfuse.outbox_delivery.FIRST_WAIT", 0.001)
+    monkeypatch.setattr("krag_eval_langfuse.outbox_delivery.LONGEST_WAIT", 0.002)
     with FaultyLangfuse() as running:
         for name, value in {"BASE_URL": running.url, "PUBLIC_KEY": "pk-lf-env", "SECRET_KEY": "sk-lf-env"}.items():
             monkeypatch.setenv(f"LANGFUSE_{name}", value)

@@ -12,7 +12,7 @@ from langfuse.api.core import ApiError
 
 from krag_eval_langfuse import Target
 from krag_eval_langfuse.delivery import UnknownAnswerError, post
-from krag_eval_langfuse.outbox import failure_of
+from krag_eval_langfuse.outbox_delivery import failure_of
 from krag_eval_langfuse.scores import Score
 
 

@@ -20,7 +20,7 @@ from tests.support.page_cases import many, page_of, shop
 
 @pytest.fixture(autouse=True)
 def _without_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("krag_eval_report.html.page.figures_of", lambda report: [])
+    monkeypatch.setattr("krag_eval_report.html.page.figures_of", lambda report, speaker: [])
 
 
 def several() -> Report:

@@ -18,12 +18,12 @@ from krag_eval._utils.arrays import FloatArray
 from krag_eval.metrics.judgments import Judgments
 from krag_eval.tables.sheets import neutralise
 from krag_eval_report import Report, build_report, write_report
-from krag_eval_report.writers import csv_lines
+from krag_eval_report.writers import report_csv
 from tests.support import table_cases as cases
 
 
 def rows(report: Report) -> list[dict[str, str]]:
-    text = "".join(csv_lines(report))
+    text = "".join(report_csv(report))
     assert text.startswith("\ufeff")
     return list(csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline="")))
 
@@ -72,7 +72,7 @@ def test_a_field_with_the_name_of_another_column_hides_nothing() -> None:
     metadata = {"system": "S", "n_gold": 7, "recall@1": "good", "slice system": "other"}
     questions = cases.evalset([{"id": 1, "question": "?", "gold": [{"id": "g"}], "metadata": metadata}])
     report = build_report(questions, {"a": cases.run("a", [1], questions)}, k=1, by=list(metadata))
-    heading = next(iter(csv.reader(io.StringIO("".join(csv_lines(report)).removeprefix("\ufeff"), newline=""))))
+    heading = next(iter(csv.reader(io.StringIO("".join(report_csv(report)).removeprefix("\ufeff"), newline=""))))
     assert len(set(heading)) == len(heading)
     (row,) = rows(report)
     assert (row["system"], row["n_gold"], row["recall@1"]) == ("a", "1", "1.0")
@@ -139,7 +139,7 @@ def test_a_number_below_zero_stays_a_number() -> None:
 
 def test_no_cell_of_a_hostile_report_is_a_formula_and_all_text_is_there() -> None:
     report = cases.hostile()
-    text = "".join(csv_lines(report)).removeprefix("\ufeff")
+    text = "".join(report_csv(report)).removeprefix("\ufeff")
     for row in csv.reader(io.StringIO(text, newline="")):
         for cell in row:
             assert not cell.lstrip().startswith(tuple("=+-@＝＋－＠"))

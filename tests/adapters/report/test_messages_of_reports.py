@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Iterator
@@ -15,8 +16,11 @@ from krag_eval import EvalSet, Run, RunRow, compare, evaluate_ids, write_evalset
 from krag_eval.toolkit import Said
 from krag_eval_report import Report, build_report
 from krag_eval_report.boards import Boards, read_boards
+from krag_eval_report.html.matrices import matrix_of
 from krag_eval_report.languages import language_of, languages
 from krag_eval_report.leaderboards import leaderboard_markdown, sections_of_boards
+from krag_eval_report.plots import PLOTS
+from krag_eval_report.plots.drawing import add_caption
 from krag_eval_report.sections import sections_of
 from krag_eval_report.sections.overview import overview_of
 from tests.adapters.report.test_messages import CODES, Seen, messages_of
@@ -37,11 +41,12 @@ def texts_of(thing: Any) -> Iterator[str]:
         yield from texts_of([getattr(thing, field.name) for field in fields(thing) if field.name not in NOT_SHOWN])
 
 
-NAMES = {"doc", "hit", "recall", "Holm", "Tukey", "HSD", "Hedges", "kept", "max"}
+NAMES = {"doc", "hit", "rate", "recall", "Holm", "Tukey", "HSD", "Hedges", "kept", "max"}
 # What programs read, not people.
 NOT_SHOWN = ("key", "value", "group", "door", "tone")
 
 
+@functools.cache
 def reports() -> dict[str, Report]:
     twice = [["a"], ["b"], ["c"], ["d"]]
     pairs = {
@@ -86,6 +91,15 @@ def reports() -> dict[str, Report]:
     }
 
 
+def texts_of_plots(report: Report) -> Iterator[str]:
+    """Every text of the plots of a report that remembers its message, with what they say to who cannot see them."""
+    for plot in PLOTS.values():
+        if (drawn := plot.draw(report)) is not None:
+            add_caption(drawn, report)
+            yield from texts_of([drawn.title, drawn.words])
+            yield from texts_of([artist.get_gid() for artist in drawn.figure.findobj() if artist.get_gid()])
+
+
 def boards(folder: Path) -> Boards:
     """A leaderboard of three runs: one whole, one with an error, one that lacks a row; and a file that is neither."""
     questions = EvalSet([{"id": f"q{n}", "question": f"{n}?", "gold_chunk_ids": [f"d{n}"]} for n in range(4)])
@@ -102,6 +116,9 @@ def boards(folder: Path) -> Boards:
 @pytest.fixture(scope="module")
 def said_texts(tmp_path_factory: pytest.TempPathFactory) -> list[Said]:
     every = [text for report in reports().values() for text in texts_of([sections_of(report), overview_of(report)])]
+    for name in ("two runs", "shop", "stages", "decided"):
+        every += texts_of([matrix_of(reports()[name], system) for system in reports()[name].systems])
+        every += texts_of_plots(reports()[name])
     every += texts_of(sections_of_boards(boards(tmp_path_factory.mktemp("boards"))))
     return [text for text in every if isinstance(text, Said)]
 
@@ -113,7 +130,7 @@ def plain(text: str) -> str:
 
 def test_the_english_messages_say_what_the_core_says(said_texts: list[Said]) -> None:
     english = language_of("en")
-    assert len({text.message for text in said_texts}) > 80
+    assert len({text.message for text in said_texts}) > 110
     for text in said_texts:
         assert plain(english.text(text)) == plain(str(text)), text.message
 

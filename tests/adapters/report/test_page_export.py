@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from krag_eval import EvalSet, Run, RunRow, evaluate_ids, read_evalset, write_evalset, write_run
-from krag_eval.tables.sheets import csv_line
+from krag_eval.tables.sheets import csv_lines
 from krag_eval_report import build_report
 from tests.support.browser import settle, show_controls
 from tests.support.command_line import Outcome, Runner
@@ -154,7 +154,7 @@ def test_a_cell_is_what_python_writes_into_one(page: Page, tmp_path: Path, text:
     result = evaluate_ids([["a"]], [["a"]], k=1, queries=[text], query_ids=["id"])
     page.goto(write_page(tmp_path, build_report({"only": result})) + "#queries")
     written = saved(page, "save-table", tmp_path).read_bytes().decode("utf-8-sig")
-    expected = csv_line(["id", text]).removesuffix("\r\n")
+    expected = next(csv_lines([["id", text]], mark=False)).removesuffix("\r\n")
     assert written.partition("\r\n")[2].startswith(expected + ",")
     (_, line) = csv.reader(io.StringIO(written, newline=""))
     assert not line[1].lstrip().startswith(("=", "+", "-", "@"))

@@ -110,6 +110,23 @@ def test_no_english_word_is_left_on_the_first_screen(page: Page, tmp_path: Path,
         assert words - NAMES - names == set()
 
 
+def test_plots_speak_the_language_of_the_page_and_leave_names_as_they_are(page: Page, tmp_path: Path) -> None:
+    report = shop()
+    page.goto(write_page(tmp_path, report, pictures=True) + "#details")
+    english = page.eval_on_selector_all("figure svg [data-l10n]", "all => all.map((e) => e.textContent)")
+    page.select_option("#krag-language", "ko")
+    korean = page.eval_on_selector_all("figure svg [data-l10n]", "all => all.map((e) => e.textContent)")
+    assert len(korean) == len(english) > 40
+    assert "정답 문서" in korean
+    texts = page.eval_on_selector_all("figure svg text:not([data-l10n])", "all => all.map((e) => e.textContent)")
+    names = [system.name for system in report.systems]
+    names += [*NAMES, "f1", *report.slices_by_field, report.systems[0].result.signature, "k"]
+    left = [text for text in texts if re.search("[A-Za-z]", text) and not any(name in text for name in names)]
+    assert left == []
+    doors = page.eval_on_selector_all("figure svg a", "all => all.map((e) => e.getAttribute('aria-label'))")
+    assert any("정답" in door or "찾음" in door for door in doors)
+
+
 @pytest.mark.parametrize(
     ("n", "expected"),
     [(1, "1 вопрос,"), (2, "2 вопроса,"), (5, "5 вопросов,"), (21, "21 вопрос,"), (1200, "1\u00a0200 вопросов,")],

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from krag_eval.analysis.comparison import Outcome
-from krag_eval.analysis.comparison.rows import decided
 from krag_eval.analysis.comparison.systems import Slice
 from krag_eval_report.proven import best_against_others, slices_against_all
 
 
 def below(columns: dict[str, np.ndarray], best: str) -> list[str]:
-    return [row.baseline for row in decided(best_against_others(columns, best, "recall@5", 0.95), Outcome.BETTER)]
+    return [
+        row.baseline for row in best_against_others(columns, best, "recall@5", 0.95) if row.is_decided(Outcome.BETTER)
+    ]
 
 
 def test_the_best_of_several_is_called_so_only_if_it_is_surely_better_than_each() -> None:

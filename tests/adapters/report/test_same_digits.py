@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from krag_eval._utils.formatting import format_difference, format_interval, format_mean, format_value
+from krag_eval._utils.formatting import format_interval, format_mean, format_value
 from krag_eval.tables.model import Table
 from krag_eval_report.html.texts import printable
 from krag_eval_report.notebooks import notebook_html
@@ -91,7 +91,7 @@ def test_the_values_of_the_json_are_those_that_are_printed() -> None:
             given["key"],
             format_mean(given["baseline_mean"]),
             format_mean(given["mean"]),
-            format_difference(given["difference"]),
+            format_mean(given["difference"], "+"),
         ]
 
 

@@ -27,7 +27,7 @@ def batch(gold: list[list[dict[str, str]]], found: list[list[dict[str, str]]]) -
 def test_a_text_of_two_batches_is_cut_once_unless_the_memory_is_full(
     most: int, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("krag_eval_scale.batch._MOST_KNOWN", most)
+    monkeypatch.setattr("krag_eval.matching.column_batch._MOST_KNOWN", most)
     cut: list[str] = []
 
     def tokenize(text: str) -> list[str]:
