@@ -3,7 +3,6 @@
 from ._utils.arrays import BoolArray as BoolArray
 from ._utils.arrays import FloatArray as FloatArray
 from ._utils.arrays import IntArray as IntArray
-from ._utils.arrays import np as np
 from ._utils.checks import as_number as as_number
 from ._utils.checks import check_count as check_count
 from ._utils.checks import check_kind as check_kind
@@ -11,7 +10,6 @@ from ._utils.checks import check_number as check_number
 from ._utils.checks import check_path as check_path
 from ._utils.checks import one_of as one_of
 from ._utils.errors import Argument as Argument
-from ._utils.errors import Parts as Parts
 from ._utils.errors import RetrieverError as RetrieverError
 from ._utils.errors import describe_type as describe_type
 from ._utils.errors import did_you_mean as did_you_mean
@@ -28,7 +26,6 @@ from ._utils.files.io import lock as lock
 from ._utils.files.io import no_looser_than as no_looser_than
 from ._utils.files.io import open_file as open_file
 from ._utils.files.io import put_in_place as put_in_place
-from ._utils.files.io import read_head as read_head
 from ._utils.files.io import read_whole as read_whole
 from ._utils.files.io import refuse_link as refuse_link
 from ._utils.files.io import replacing as replacing
@@ -38,7 +35,6 @@ from ._utils.files.io import write_atomically as write_atomically
 from ._utils.files.limited_parquet import LimitedParquetFile as LimitedParquetFile
 from ._utils.files.strict_json import dump_json as dump_json
 from ._utils.files.strict_json import parse_json as parse_json
-from ._utils.files.strict_json import parse_jsonl as parse_jsonl
 from ._utils.files.strict_json import refuse_constant as refuse_constant
 from ._utils.formatting import aligned as aligned
 from ._utils.formatting import clip as clip
@@ -93,10 +89,9 @@ from .datasets.by_query import number_in as number_in
 from .datasets.by_query import order_of as order_of
 from .datasets.cells import TextCell as TextCell
 from .datasets.corpus import read_passage as read_passage
-from .datasets.formats import native as native
+from .datasets.examining import ExaminedFile as ExaminedFile
 from .datasets.formats.parquet import unchecked as unchecked
 from .datasets.formats.registry import Format as Format
-from .datasets.formats.registry import open_source as open_source
 from .datasets.formats.source import CONTAINERS as CONTAINERS
 from .datasets.formats.source import Kind as Kind
 from .datasets.formats.source import Source as Source
@@ -120,18 +115,14 @@ from .documents.readers import IdKey as IdKey
 from .documents.readers import as_id as as_id
 from .documents.readers import fields_of as fields_of
 from .documents.readers import id_at as id_at
-from .documents.readers import joined_id as joined_id
 from .documents.readers import nfc as nfc
 from .documents.readers import read_grade as read_grade
 from .documents.readers import reader_of_type as reader_of_type
 from .documents.readers import says_place as says_place
 from .documents.stores import hits_in as hits_in
 from .documents.text import forms_of as forms_of
-from .documents.text import nfkc as nfkc
-from .documents.text import normalize_all as normalize_all
 from .documents.tokenizers import PIECES as PIECES
 from .documents.tokenizers import Tokenizer as Tokenizer
-from .documents.tokenizers import WordTokenizer as WordTokenizer
 from .evaluation.causes import CAUSES as CAUSES
 from .evaluation.choices import CHOICES_OF as CHOICES_OF
 from .evaluation.columnar import ColumnScorer as ColumnScorer
@@ -163,7 +154,6 @@ from .matching.rouge import pairs_above as pairs_above
 from .matching.settings import ScoringSettings as ScoringSettings
 from .matching.settings import Settings as Settings
 from .matching.settings import TextSettings as TextSettings
-from .matching.settings import key_name as key_name
 from .matching.settings import make_settings as make_settings
 from .matching.spans import CorpusTexts as CorpusTexts
 from .matching.spans import read_places as read_places
