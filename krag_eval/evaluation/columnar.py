@@ -29,7 +29,6 @@ from krag_eval.evaluation.results import EvaluationResult, safe_name
 from krag_eval.matching import find_matches
 from krag_eval.matching.column_batch import ColumnBatch, KnownTexts
 from krag_eval.matching.matchability import DocumentCounts, SpellingWatch, unmatchable_of
-from krag_eval.matching.remedies import sample_of
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.metrics.aggregation import Distributions, Outcomes, Summary, Tally, key_of
 from krag_eval.metrics.cut_offs import Ranks, TokenBudget, ranks_within
@@ -258,7 +257,7 @@ class ColumnScorer:
             spelling.add(batch, find_matches(batch))
             spelling.warn(self.settings)
         elif not supply.matched and supply.compared:
-            supply.sample = sample_of(read()) or supply.sample
+            supply.look_at(read())
 
 
 def result_of(

@@ -164,6 +164,12 @@ class DocumentCounts:
         """Queries among which nothing matches, as `remedies.sample_of` returns them; taken when it is first read."""
         return self._take_sample()
 
+    def look_at(self, batch: Batch) -> None:
+        """Take the sample from this batch instead, if it has a query with documents on both sides."""
+        from krag_eval.matching.remedies import sample_of  # only where nothing matches
+
+        self._unmatched = [sample_of(batch) or self.sample]
+
     def _take_sample(self) -> list[Row]:
         taken = [one for one in self._unmatched if not isinstance(one, Batch)]
         if len(taken) == len(self._unmatched) <= 1:
