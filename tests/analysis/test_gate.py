@@ -270,13 +270,15 @@ def test_a_mean_without_limits_is_not_decided(key: str) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("n_slices", [5, 20])
-def test_equal_systems_fail_in_at_most_one_gate_of_forty_whatever_the_number_of_slices(n_slices: int) -> None:
+@pytest.mark.parametrize(("n_slices", "n_gates"), [(10, 50), (20, 40)])
+def test_equal_systems_fail_in_at_most_one_gate_of_forty_whatever_the_number_of_slices(
+    n_slices: int, n_gates: int
+) -> None:
     failed = 0
-    for seed in range(200):
+    for seed in range(n_gates):
         evalset, run, baseline = sampled(40 * n_slices, 0.0, seed, n_slices)
         failed += check_gate(evalset, run, no_drop(0.0, n_slices), baseline=baseline).status == Status.FAIL
-    assert failed <= 200 * 0.025 + 3 * (200 * 0.025) ** 0.5
+    assert failed <= n_gates * 0.025 + 3 * (n_gates * 0.025) ** 0.5
 
 
 CHANCES = st.lists(st.sampled_from(["found", "half", "late", "missed"]), min_size=24, max_size=24)

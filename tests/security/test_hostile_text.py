@@ -300,15 +300,17 @@ def test_json_means_the_same_where_it_is_escaped(command: Runner, folder: Path) 
     assert printed["runs"][RUN.removesuffix(".jsonl")]["misses"][0]["query_id"] == f"0{HOSTILE}"
 
 
-# One process imports everything, and forks for each line: imports take most of the time of a command.
+# One process imports everything, and forks for each line: imports take most of the time of a command. What is forked
+# ends without taking apart what it has not made, which would copy all the memory of the one that imported it.
 IN_TURN = """
-import json, os, shutil, sys, tempfile
+import atexit, gc, json, os, shutil, sys, tempfile
 from krag_eval_cli import main
 from krag_eval_cli.app import Program
 import krag_eval_report.writers, krag_eval.analysis.comparison, scipy.stats
 program = Program()
 for name in program.list_commands(None):
     program.get_command(None, name)
+gc.freeze()
 
 for line in json.loads(sys.argv[1]):
     copied = shutil.copytree(".", os.path.join(tempfile.mkdtemp(), "copy"))
@@ -316,7 +318,13 @@ for line in json.loads(sys.argv[1]):
     if not child:
         os.chdir(copied)
         sys.argv = ["krag-eval", *line]
-        main()
+        try:
+            main()
+        except SystemExit as ended:
+            atexit._run_exitfuncs()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(ended.code or 0)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     os.write(1, f"\\0{code}\\0".encode())
 """

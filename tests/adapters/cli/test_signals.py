@@ -94,14 +94,11 @@ def test_the_commands_of_these_tests_work(folder: Path, name: str) -> None:
     assert_whole(folder)
 
 
-DELAYS = [0, 0.4, *(pytest.param(n / 10, marks=pytest.mark.full) for n in range(1, 13) if n != 4)]
 SOME = ("evaluate", "run", "score-logs")
 
 
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("delay", DELAYS)
-@pytest.mark.parametrize("name", [*SOME, *(pytest.param(n, marks=pytest.mark.full) for n in COMMANDS if n not in SOME)])
-def test_ctrl_c_ends_a_command_in_one_line_with_130(folder: Path, name: str, delay: float) -> None:
+def interrupt(folder: Path, name: str, delay: float) -> int:
+    """Begin a command, press Ctrl+C so long after it can, and see how it ends; return its exit code."""
     process = begin(folder, name)
     code, err = end(process, signal.SIGINT, delay)
     # 0 if it was done before, which the slow searches of `run` are not at once.
@@ -111,6 +108,20 @@ def test_ctrl_c_ends_a_command_in_one_line_with_130(folder: Path, name: str, del
         assert b"Traceback" not in err
     assert not left_running(process.pid)
     assert_whole(folder)
+    return code
+
+
+@pytest.mark.parametrize(("name", "delay"), [("evaluate", 0), ("score-logs", 0.4)])
+def test_ctrl_c_ends_a_command_in_one_line_with_130(folder: Path, name: str, delay: float) -> None:
+    interrupt(folder, name, delay)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", COMMANDS)
+def test_ctrl_c_ends_a_command_at_every_moment_until_it_is_done(folder: Path, name: str) -> None:
+    for tenths in range(13):
+        if interrupt(folder, name, tenths / 10) == 0:
+            break  # it is done then, and so it is later
 
 
 @pytest.mark.sample(3)

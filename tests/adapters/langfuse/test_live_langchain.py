@@ -40,7 +40,8 @@ def test_wire_many_queries_at_once_are_each_scored_at_their_own_observation(
     sink = LangfuseScoreHandler(client, langchain_handler=theirs)
     ours = RetrievalScoringHandler(GOLD, k=(1, 3), sinks=[sink])
     handlers: list[BaseCallbackHandler] = [ours, theirs] if ours_first else [theirs, ours]
-    n = min(30, N) if call is one_by_one else N  # which are never at once
+    # One by one they are never at once; what goes wrong only under load does not depend on who is first.
+    n = min(30, N) if call is one_by_one else N if ours_first else min(40, N)
     call(runnable, list(GOLD)[:n], {"callbacks": handlers})
     assert ours.flush(60)
     assert_each_at_its_own(server, n)
