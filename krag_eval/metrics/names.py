@@ -133,6 +133,8 @@ def _with_parameters(short: str, parameters: Mapping[str, str]) -> str:
 
 def _split(asked: str, known: Collection[str]) -> tuple[str, str, str]:
     """Do what `split_name` does, and read the parameters that ir_measures and trec_eval write otherwise."""
+    if asked in ALL_METRICS:
+        return "", asked, ""
     mean, name, cut_off = split_name(asked, known)
     short, parameters = read_parameters(name)
     metric = ALL_METRICS.get(short)
