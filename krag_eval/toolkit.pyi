@@ -3,7 +3,6 @@
 from ._utils.arrays import BoolArray as BoolArray
 from ._utils.arrays import FloatArray as FloatArray
 from ._utils.arrays import IntArray as IntArray
-from ._utils.arrays import np as np
 from ._utils.checks import as_number as as_number
 from ._utils.checks import check_count as check_count
 from ._utils.checks import check_kind as check_kind
@@ -11,7 +10,6 @@ from ._utils.checks import check_number as check_number
 from ._utils.checks import check_path as check_path
 from ._utils.checks import one_of as one_of
 from ._utils.errors import Argument as Argument
-from ._utils.errors import Parts as Parts
 from ._utils.errors import RetrieverError as RetrieverError
 from ._utils.errors import describe_type as describe_type
 from ._utils.errors import did_you_mean as did_you_mean
@@ -29,7 +27,6 @@ from ._utils.files.io import lock as lock
 from ._utils.files.io import no_looser_than as no_looser_than
 from ._utils.files.io import open_file as open_file
 from ._utils.files.io import put_in_place as put_in_place
-from ._utils.files.io import read_head as read_head
 from ._utils.files.io import read_whole as read_whole
 from ._utils.files.io import refuse_link as refuse_link
 from ._utils.files.io import replacing as replacing
@@ -39,13 +36,11 @@ from ._utils.files.io import write_atomically as write_atomically
 from ._utils.files.limited_parquet import LimitedParquetFile as LimitedParquetFile
 from ._utils.files.strict_json import dump_json as dump_json
 from ._utils.files.strict_json import parse_json as parse_json
-from ._utils.files.strict_json import parse_jsonl as parse_jsonl
 from ._utils.files.strict_json import refuse_constant as refuse_constant
 from ._utils.formatting import aligned as aligned
 from ._utils.formatting import clip as clip
 from ._utils.formatting import display_width as display_width
 from ._utils.formatting import escape_controls as escape_controls
-from ._utils.formatting import format_interval as format_interval
 from ._utils.formatting import format_mean as format_mean
 from ._utils.formatting import format_value as format_value
 from ._utils.formatting import number_of as number_of
@@ -65,7 +60,7 @@ from ._utils.objects import OfOneProcess as OfOneProcess
 from ._utils.objects import Printed as Printed
 from ._utils.objects import ShortRepr as ShortRepr
 from ._utils.objects import cached_property as cached_property
-from ._utils.plugins import Pictured as Pictured
+from ._utils.plugins import Presented as Presented
 from ._utils.plugins import ShownInNotebooks as ShownInNotebooks
 from ._utils.plugins import load as load
 from ._utils.progress import reporter as reporter
@@ -76,8 +71,6 @@ from ._utils.retrying import backoff as backoff
 from ._utils.retrying import status_and_wait as status_and_wait
 from ._utils.said import Said as Said
 from ._utils.said import said as said
-from ._utils.said import sentences as sentences
-from ._utils.serialization import Tabular as Tabular
 from ._utils.serialization import data_frame as data_frame
 from ._utils.serialization import json_text as json_text
 from ._utils.serialization import plain_fields as plain_fields
@@ -87,8 +80,7 @@ from ._utils.threads import DaemonThreads as DaemonThreads
 from ._utils.threads import start_thread as start_thread
 from .analysis.comparison.compare import decisive_keys as decisive_keys
 from .analysis.comparison.compare import decisive_metrics as decisive_metrics
-from .analysis.comparison.systems import Slice as Slice
-from .analysis.comparison.systems import score_systems as score_systems
+from .analysis.comparison.systems import ScoredSystems as ScoredSystems
 from .analysis.comparison.systems import some as some
 from .analysis.funnel import funnels_of as funnels_of
 from .analysis.planning import PilotValues as PilotValues
@@ -98,10 +90,9 @@ from .datasets.by_query import number_in as number_in
 from .datasets.by_query import order_of as order_of
 from .datasets.cells import TextCell as TextCell
 from .datasets.corpus import read_passage as read_passage
-from .datasets.formats import native as native
+from .datasets.examining import ExaminedFile as ExaminedFile
 from .datasets.formats.parquet import unchecked as unchecked
 from .datasets.formats.registry import Format as Format
-from .datasets.formats.registry import open_source as open_source
 from .datasets.formats.source import CONTAINERS as CONTAINERS
 from .datasets.formats.source import Kind as Kind
 from .datasets.formats.source import Source as Source
@@ -125,18 +116,14 @@ from .documents.readers import IdKey as IdKey
 from .documents.readers import as_id as as_id
 from .documents.readers import fields_of as fields_of
 from .documents.readers import id_at as id_at
-from .documents.readers import joined_id as joined_id
 from .documents.readers import nfc as nfc
 from .documents.readers import read_grade as read_grade
 from .documents.readers import reader_of_type as reader_of_type
 from .documents.readers import says_place as says_place
 from .documents.stores import hits_in as hits_in
 from .documents.text import forms_of as forms_of
-from .documents.text import nfkc as nfkc
-from .documents.text import normalize_all as normalize_all
 from .documents.tokenizers import PIECES as PIECES
 from .documents.tokenizers import Tokenizer as Tokenizer
-from .documents.tokenizers import WordTokenizer as WordTokenizer
 from .documents.tokenizers import tokenize_all as tokenize_all
 from .evaluation.causes import CAUSES as CAUSES
 from .evaluation.choices import CHOICES_OF as CHOICES_OF
@@ -147,7 +134,6 @@ from .evaluation.columnar import result_of as result_of
 from .evaluation.detail import detail_of as detail_of
 from .evaluation.explanation import show_document as show_document
 from .evaluation.intervals import Clusters as Clusters
-from .evaluation.intervals import add_intervals as add_intervals
 from .evaluation.intervals import mean_intervals as mean_intervals
 from .evaluation.pipeline import MetricFunction as MetricFunction
 from .evaluation.retrievals import RetrievalScorer as RetrievalScorer
@@ -170,7 +156,6 @@ from .matching.rouge import pairs_above as pairs_above
 from .matching.settings import ScoringSettings as ScoringSettings
 from .matching.settings import Settings as Settings
 from .matching.settings import TextSettings as TextSettings
-from .matching.settings import key_name as key_name
 from .matching.settings import make_settings as make_settings
 from .matching.spans import CorpusTexts as CorpusTexts
 from .matching.spans import read_places as read_places
@@ -191,7 +176,6 @@ from .metrics.names import DEFAULT_CUT_OFFS as DEFAULT_CUT_OFFS
 from .metrics.names import LIVE_CUT_OFFS as LIVE_CUT_OFFS
 from .metrics.names import as_key as as_key
 from .metrics.names import is_lower_better as is_lower_better
-from .metrics.ndcg import Ideal as Ideal
 from .metrics.ndcg import ideal_of as ideal_of
 from .retrievers.asking import CallSettings as CallSettings
 from .retrievers.calling import wrong_parameters as wrong_parameters

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 from krag_eval import UnknownMetricError
 from krag_eval.toolkit import (
     BoolArray,
+    Cell,
     ComparedByFields,
     FloatArray,
     MeanState,
     Printed,
     check_intervals,
     data_frame,
-    format_interval,
     format_value,
     json_text,
     key_hint,
@@ -231,7 +231,7 @@ def table_of_means(
     width = max(map(len, means))
     yield f"  {'':<{width}} {'mean':>8} {'undefined':>9}{heading}"
     for key, mean in means.items():
-        ends = format_interval(intervals[key]) if intervals is not None else ""
+        ends = Cell.of_interval(intervals[key]).text if intervals is not None else ""
         yield f"  {key:<{width}} {format_value(mean):>8} {undefined[key]:>9}{ends and '  ' + ends}"
 
 

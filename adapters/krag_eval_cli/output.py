@@ -246,8 +246,12 @@ def put_json(out: Path | None, make: Callable[[], object]) -> bool:
     if out is None:
         return False
     made = make()
-    text = (made if isinstance(made, str) else json.dumps(made, indent=2, ensure_ascii=False)) + "\n"
-    if str(out) == "-":
+    return _put(out, (made if isinstance(made, str) else json.dumps(made, indent=2, ensure_ascii=False)) + "\n")
+
+
+def _put(out: Path, text: str) -> bool:
+    """Write a text, or print it for `-`; return whether it was printed."""
+    if str(out) == DASH:
         print(escape_controls(text), end="")
         return True
     write_atomically(out, [text])
@@ -447,11 +451,5 @@ def put_json_and_markdown(
     json_out: Path | None, make_json: Callable[[], object], markdown_out: Path | None, make_markdown: Callable[[], str]
 ) -> bool:
     """Print or write what `--json` and `--markdown` ask for; return whether one was printed, as `put_json` does."""
-    if markdown_out is not None and str(markdown_out) != "-":
-        write_atomically(markdown_out, [make_markdown()])
-    if put_json(json_out, make_json):
-        return True
-    if markdown_out is None or str(markdown_out) != "-":
-        return False
-    print(escape_controls(make_markdown()), end="")
-    return True
+    is_printed = put_json(json_out, make_json)
+    return (markdown_out is not None and _put(markdown_out, make_markdown())) or is_printed

@@ -11,7 +11,7 @@ from typing import Any
 
 from krag_eval import Document, InvalidInputError, Question
 from krag_eval.toolkit import Kind, Source, errors_at
-from krag_eval_formats.narrow import fields_from
+from krag_eval_formats.narrow import question_from
 
 _HAYSTACK = frozenset({"haystack_session_ids", "haystack_sessions"})
 
@@ -65,14 +65,15 @@ def _question(row: Mapping[str, Any], name: str, number: int) -> Question:
     turns = [turn for one in (evidence if isinstance(evidence, list) else []) for turn in str(one).split(";")]
     sessions = dict.fromkeys(turn.strip().partition(":")[0].lstrip("D") for turn in turns if ":" in turn)
     answer = row.get("answer")
-    fields = {
-        "question": row.get("question"),
-        "answer": None if answer is None else str(answer),
-        "type": None if row.get("category") is None else str(row["category"]),
-        "gold_doc_ids": tuple(f"{name}/session_{one}" for one in sessions),
-    }
-    further = fields_from(row, {"id", "question", "answer", "category"})
-    return Question(**(further | fields | {"id": f"{name}/{number}"}))
+    return question_from(
+        row,
+        {"id", "question", "answer", "category"},
+        id=f"{name}/{number}",
+        question=row.get("question"),
+        answer=None if answer is None else str(answer),
+        type=None if row.get("category") is None else str(row["category"]),
+        gold_doc_ids=tuple(f"{name}/session_{one}" for one in sessions),
+    )
 
 
 def _sessions(row: Mapping[str, Any], number: int) -> Iterator[Document]:

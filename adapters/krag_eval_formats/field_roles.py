@@ -19,7 +19,6 @@ from krag_eval import InvalidInputError
 from krag_eval.toolkit import (
     Argument,
     Kind,
-    Parts,
     Source,
     TextCell,
     as_id,
@@ -196,11 +195,11 @@ def understood(source: Source, kind: Kind) -> None:
             raise InvalidInputError(f"{source.path}: ", *refusal(found, kind, source.path))
 
 
-def refusal(found: Understanding, kind: str, path: str) -> Parts:
+def refusal(found: Understanding, kind: str, path: str) -> tuple[str | Argument, ...]:
     """Return what to say of the rows of a file that cannot be read as what is wanted, or in more than one way."""
     readings = found.readings
     if len(readings) > 1:
-        parts: Parts = ("can be read in several ways. ",)
+        parts: tuple[str | Argument, ...] = ("can be read in several ways. ",)
         for one in readings:
             example = next((f.example for f in found.fields if f"`{f.name}`" in one.meaning), None)
             reader = ", read by read_run" if one.kind in ("run", "log") else ""
@@ -224,7 +223,7 @@ def refusal(found: Understanding, kind: str, path: str) -> Parts:
     return (f"holds an evaluation set and nothing that was retrieved: {one.meaning}. Give a run.",)
 
 
-def no_column(columns: Mapping[str, Any], field: str, names: Iterable[str]) -> Parts:
+def no_column(columns: Mapping[str, Any], field: str, names: Iterable[str]) -> tuple[str | Argument, ...]:
     """Return sentences about the column of a field that is not there, with what may be meant.
 
     >>> print(*no_column({"question": "querry"}, "question", ["query", "pos"]), sep="")
@@ -245,7 +244,7 @@ def no_column(columns: Mapping[str, Any], field: str, names: Iterable[str]) -> P
 
 def suggestion(
     kind: str, row: Mapping[str, Any], wanted: str | None = None, given: Mapping[str, Any] | None = None
-) -> Parts:
+) -> tuple[str | Argument, ...]:
     """Return sentences that list the columns of a row and suggest `columns` if it is certain what is meant.
 
     Args:
@@ -280,11 +279,8 @@ class _Rows:
         self.known, self.n_rows = set(known), len(rows)
         self.values: dict[str, list[Any]] = {}
         leaves = [dict(_leaves(row)) for row in rows]
-        numbered = Counter(
-            TextCell(name).numbered()[0]
-            for name in {name for one in leaves for name in one}
-            if TextCell(name).numbered()[1]
-        )
+        ends = [TextCell(name).numbered() for name in {name for one in leaves for name in one}]
+        numbered = Counter(base for base, number in ends if number)
         for number, row in enumerate(leaves):
             for name, value in _numbered_as_lists(row, numbered).items():
                 if name in self.values or len(self.values) < _MOST_FIELDS:
@@ -394,7 +390,7 @@ class _Rows:
 
     def _are_surely_ids(self, name: str) -> bool:
         """Return whether values under a name such as `expected` can be nothing but ids of documents."""
-        flat = [one for value in self.given(name) for one in _listed(value)]
+        flat = self._flat(name)
         if self.shapes[name] != "ids":
             return self.shapes[name] in ("objects", "grades")
         if self.known:
@@ -458,7 +454,7 @@ class _Rows:
                     self.roles[name] = "reference answer", "documents stand beside it"
             self._settle_documents(golds, retrieved)
         golds, retrieved, unclear = self.with_role("gold"), self.with_role("retrieved"), self.with_role("unclear")
-        found = (one for n in retrieved if self.shapes[n] == "ids" for value in self.given(n) for one in _listed(value))
+        found = (one for name in retrieved if self.shapes[name] == "ids" for one in self._flat(name))
         self.known |= {part for one in found for part in TextCell(one).ids()}
         documents = self.with_role("documents")
         if is_mixed:
@@ -506,9 +502,7 @@ class _Rows:
 
     def _separator(self, golds: list[str]) -> dict[str, str]:
         """Return what separates ids, if the other side has the parts of strings that would be read as one id."""
-        strings = [
-            one for name in golds for value in self.given(name) for one in _listed(value) if isinstance(one, str)
-        ]
+        strings = [one for name in golds for one in self._flat(name) if isinstance(one, str)]
         joined = [one for one in strings if one.strip() not in self.known and len(TextCell(one).ids()) == 1]
         for one in TextCell.SEPARATORS if self.known else ():
             parts = [TextCell(value).ids(one) for value in joined if one in value]
@@ -627,7 +621,7 @@ class _Rows:
         means = meanings(name)
         if means & {"chunk"}:
             return "gold_chunk_ids"
-        flat = [one for value in self.given(name) for one in _listed(value)]
+        flat = self._flat(name)
         if self.known and any(part in self.known for one in flat for part in TextCell(one).ids(known=self.known)):
             return "gold_chunk_ids"  # the other side has them as its own
         are_files = all(isinstance(one, str) and TextCell(one).is_file for one in flat)
@@ -723,8 +717,11 @@ class _Rows:
         return len(keys) == 1 and all(_kind_of(item.get(key)) == "whole" for item in items for key in keys)
 
     def _objects(self, name: str) -> list[Mapping[str, Any]]:
-        flat = [one for value in self.given(name) for one in _listed(value)]
-        return [one for one in flat if isinstance(one, Mapping)]
+        return [one for one in self._flat(name) if isinstance(one, Mapping)]
+
+    def _flat(self, name: str) -> list[Any]:
+        """Return the values of a field one by one, also those in lists."""
+        return [one for value in self.given(name) for one in _listed(value)]
 
     def _of_objects(self, name: str, main: str) -> tuple[dict[str, Any], tuple[str, ...]]:
         """Return the columns for objects: their text and document, their id, or the keys that are one id together."""

@@ -124,6 +124,15 @@ def made_id(text: str) -> str:
     return "text-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
+def question_from(row: Mapping[str, Any], used: Iterable[str], **own: Any) -> Question:
+    """Return a question with these fields, and with what else a foreign row has besides the keys that were used.
+
+    Raises:
+        InvalidInputError: A field has the wrong type.
+    """
+    return Question(**(fields_from(row, used) | own))
+
+
 def fields_from(row: Mapping[str, Any], used: Iterable[str]) -> dict[str, Any]:
     """Return what a foreign row has besides the keys that were used, as arguments of `Question`.
 

@@ -18,7 +18,7 @@ from krag_eval.toolkit import (
     refuse,
 )
 from krag_eval_formats.field_roles import understood
-from krag_eval_formats.narrow import NarrowWriting, fields_from
+from krag_eval_formats.narrow import NarrowWriting, question_from
 
 REFERENCE = ("reference_contexts", "reference_context_ids")
 RETRIEVED = ("retrieved_contexts", "retrieved_context_ids")
@@ -91,10 +91,8 @@ def _question(row: Mapping[str, Any]) -> Question:
             "`reference_contexts` is missing, and so is `reference_context_ids`. One must be there, [] for a question "
             "that has no answer."
         )
-    fields = fields_from(row, ("id", "user_input", "reference", *REFERENCE, *_OF_RUN))
-    return Question(
-        **(fields | {"id": _id(row), "question": text or None, "gold": gold, "answer": row.get("reference")})
-    )
+    used = ("id", "user_input", "reference", *REFERENCE, *_OF_RUN)
+    return question_from(row, used, id=_id(row), question=text or None, gold=gold, answer=row.get("reference"))
 
 
 def _ranking(row: Mapping[str, Any]) -> RunRow:

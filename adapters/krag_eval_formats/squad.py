@@ -33,7 +33,7 @@ from krag_eval.toolkit import (
     show,
     write_atomically,
 )
-from krag_eval_formats.narrow import NarrowWriting, fields_from
+from krag_eval_formats.narrow import NarrowWriting, fields_from, question_from
 
 PARAGRAPH = "paragraph"
 # What SQuAD calls a thing, and what CMRC 2018 does.
@@ -138,8 +138,7 @@ def _question_of_excerpts(row: Mapping[str, Any]) -> Question:
     if not isinstance(read, list) or not all(isinstance(one, dict) for one in read):
         refuse("references", "a list of excerpts", read)
     spans = [Span(row["corpus_id"], one.get("start_index"), one.get("end_index"), one.get("content")) for one in read]
-    fields = fields_from(row, {"id", *CHUNKING_EVALUATION})
-    return Question(id=row["id"], **(fields | {"question": row["question"], "gold": spans}))
+    return question_from(row, {"id", *CHUNKING_EVALUATION}, id=row["id"], question=row["question"], gold=spans)
 
 
 def passages(source: Source) -> Iterator[tuple[str, Document]]:

@@ -8,20 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from krag_eval import Document, Span
-from krag_eval.toolkit import (
-    Batch,
-    FloatArray,
-    IdKey,
-    IntArray,
-    Settings,
-    Side,
-    find_matches,
-    id_at,
-    normalize_all,
-    np,
-    size_of,
-)
+import numpy as np
+
+from krag_eval import Document, Span, normalize
+from krag_eval.toolkit import Batch, FloatArray, IdKey, IntArray, Settings, Side, find_matches, id_at, size_of
 from krag_eval_labels.shared_text import SHINGLE, common_letters, find_sharing, least_common
 
 FOUND = 0.8
@@ -90,7 +80,7 @@ class Chunks:
     def __init__(self, documents: Sequence[Document], doc_key: IdKey) -> None:
         self.documents = [document for document in documents if document.id is not None and document.text]
         self.texts = [document.text or "" for document in self.documents]
-        self.forms = normalize_all(self.texts)
+        self.forms = list(map(normalize, self.texts))
         self.doc_ids = [id_at(document.metadata, doc_key) for document in self.documents]
         self._numbers = {doc_id: number for number, doc_id in enumerate(dict.fromkeys(self.doc_ids))}
         self.docs = self.doc_numbers(self.doc_ids)
@@ -157,7 +147,7 @@ class _Search:
         self._chunks = chunks
         self._own = np.array([chunks.place_of(passage.id) for passage in passages], dtype=np.int64)
         self._texts = [passage.text for passage in passages]
-        self._forms = normalize_all(self._texts)
+        self._forms = list(map(normalize, self._texts))
         self._recall = partial(Settings, rouge_measure="recall", tokenizer=tokenizer)
         self._threshold = self._recall(match_method="rougeL", threshold=threshold).thresholds["rougeL"]
 

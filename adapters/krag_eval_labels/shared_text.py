@@ -10,7 +10,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 
-from krag_eval.toolkit import BoolArray, IntArray, Words, letters_of, mix, np, runs, size_of
+import numpy as np
+
+from krag_eval.toolkit import BoolArray, IntArray, Words, letters_of, mix, runs, size_of
 
 SHINGLE = 24
 # A chunk holds a part of a passage if they have this share of the shorter one in common, and a shingle at least.

@@ -7,35 +7,27 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
-from krag_eval import Document, InvalidInputError, Question, as_document, as_evalset, normalize
+from krag_eval import TOKENIZERS, Document, InvalidInputError, Question, as_document, as_evalset, normalize
 from krag_eval.toolkit import (
     DOC_KEY,
     NEAR,
+    ExaminedFile,
     IdKey,
-    Source,
-    WordTokenizer,
     alternatives_in,
     as_id,
     check_number,
     group_near_duplicates,
     load,
-    native,
     number_of,
     one_of,
-    open_source,
-    parse_jsonl,
     read_grade,
-    read_head,
     read_leniently,
     show,
-    unchecked,
 )
-from krag_eval_labels.corpus_checks import check_corpus
 from krag_eval_labels.findings import KINDS, Entry, Finding, ValidationReport, find
 
-T = TypeVar("T")
 # What people call a question that has no answer, in letters and digits alone.
 _NEGATIVE = {"negative", "noanswer", "unanswerable", "unanswered", "impossible", "outofscope", "outofdomain"}
 _MOST_SHOWN = 4
@@ -109,6 +101,8 @@ def validate(
     checks = [_check_ids(entries), _check_questions(entries, id_key=id_key, grade_key=grade_key), texts]
     documents = None if corpus is None else [d if isinstance(d, Document) else as_document(d) for d in corpus]
     if documents is not None:
+        from krag_eval_labels.corpus_checks import check_corpus  # imports NumPy
+
         checks.append(check_corpus(entries, documents, doc_key=doc_key, id_key=id_key, tokenizer=tokenizer))
     kept = [finding for finding in chain(findings, *checks) if finding.kind not in ignored]
     return ValidationReport.of(kept, len(entries), None if documents is None else len(documents))
@@ -126,26 +120,19 @@ def _of_rows(evalset: object) -> Iterator[Entry | Finding]:
 
 
 def _of_file(path: str | os.PathLike[str], format_name: str | None, **table: Any) -> Iterator[Entry | Finding]:
-    source, read = open_source(path, format_name, "evalset", **table)
-    if source.container == "parquet" and (told := unchecked(read_head(path, 64))):
-        yield Finding(kind="unchecked", message=f"The file {told}", places=(str(path),))
-    if read is not native.questions:
-        yield from _until_error(Entry(question, place) for place, question in read(source))
-        return
+    file = ExaminedFile(path, format_name, **table)
+    if file.doubt is not None:
+        yield Finding(kind="unchecked", message=f"The file {file.doubt}", places=(str(path),))
     entries: list[Entry] = []
-    is_jsonl = source.container == "jsonl"
-    for one in _lines(source) if is_jsonl else _until_error(source.rows()):
-        if isinstance(one, Finding):
-            yield one
-            continue
-        place, row = one
-        try:
-            row = source.shaped(place, row) if is_jsonl else row
-            entries.append(Entry(Question.from_dict(row), place, row))
+    for place, row, found in file:
+        if isinstance(found, Question):
+            entries.append(Entry(found, place, row))
             yield entries[-1]
-        except InvalidInputError as error:
-            yield _unreadable(place, error)
-    yield from _what_gold_is(entries, source.named)
+        elif place is None:
+            yield Finding.of_parts("unreadable", (*found.args, " Nothing after it was read."))
+        else:
+            yield Finding.of_parts("unreadable", found.without(place), place)
+    yield from _what_gold_is(entries, file.named)
 
 
 def _what_gold_is(entries: Sequence[Entry], named: Mapping[str, str]) -> Iterator[Finding]:
@@ -169,30 +156,6 @@ def _what_gold_is(entries: Sequence[Entry], named: Mapping[str, str]) -> Iterato
     else:
         doubt = " Each is one sentence: if these are answers, they are no gold documents." if are_sentences else ""
         yield find("gold", said + doubt)
-
-
-def _lines(source: Source) -> Iterator[tuple[str, dict[str, Any]] | Finding]:
-    """Yield the rows of a JSONL file; an unreadable line does not end the reading."""
-    for number, line in enumerate(_until_error(source.lines()), 1):
-        if isinstance(line, Finding):
-            yield line
-            continue
-        try:
-            yield from parse_jsonl([line], source.path, number)
-        except InvalidInputError as error:
-            yield _unreadable(f"{source.path}:{number}", error)
-
-
-def _until_error(rows: Iterable[T]) -> Iterator[T | Finding]:
-    """Yield the rows up to the first that cannot be read."""
-    try:
-        yield from rows
-    except InvalidInputError as error:
-        yield Finding.of_parts("unreadable", (*error.args, " Nothing after it was read."))
-
-
-def _unreadable(place: str, error: InvalidInputError) -> Finding:
-    return Finding.of_parts("unreadable", error.without(place), place)
 
 
 def _check_questions(entries: Sequence[Entry], *, id_key: IdKey | None, grade_key: str) -> Iterator[Finding]:
@@ -377,7 +340,7 @@ def _gold_of(question: Question, id_key: IdKey | None) -> frozenset[tuple[str, s
 
 def _answer_of(question: Question) -> tuple[str, ...]:
     """Return the words of the expected answer, none if it is not known."""
-    return tuple(WordTokenizer().tokenize(question.answer or ""))
+    return tuple(TOKENIZERS["words"].tokenize(question.answer or ""))
 
 
 def _named(entries: Iterable[Entry]) -> str:

@@ -24,8 +24,8 @@ from krag_eval.toolkit import (
     Clusters,
     IdKey,
     MetricFunction,
+    ScoredSystems,
     ScoringSettings,
-    add_intervals,
     check_names,
     decisive_keys,
     funnels_of,
@@ -33,7 +33,6 @@ from krag_eval.toolkit import (
     number_of,
     reporter,
     said,
-    score_systems,
     warn,
 )
 from krag_eval_report.records import Note, Report, ReportedSystem
@@ -101,14 +100,14 @@ def build_report(
     scoring = {"k": k, "metrics": metrics, "level": level, "doc_key": doc_key, "proxy": proxy, "n_jobs": n_jobs}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", KragEvalWarning)
-        scored = score_systems(
+        scored = ScoredSystems.of(
             evalset, systems, baseline=baseline, by=by, missing=missing, scoring=scoring | settings, progress=progress
         )
         questions, results = scored.questions, scored.results
         told = reporter(progress, "intervals, comparison, causes", 1)
         told(0)
         try:
-            results = add_intervals(results, seed, cluster, questions, doc_key)
+            results = scored.results_with_intervals(seed, cluster, doc_key)
             if comparison is not None:
                 _check_is_of(comparison, results)
             elif len(results) > 1:

@@ -13,6 +13,7 @@ from krag_eval.analysis import ComparisonRow
 from krag_eval.toolkit import (
     Cell,
     Column,
+    Said,
     Section,
     Table,
     clip,
@@ -24,7 +25,6 @@ from krag_eval.toolkit import (
     number_of,
     one_line,
     said,
-    sentences,
     write_atomically,
 )
 from krag_eval_report.boards import Board, Boards, RankedRun, no_run
@@ -112,7 +112,7 @@ def board_table(board: Board) -> Table:
     if board.frontier:
         columns.append(column("frontier", "frontier", is_number=False))
     rows = tuple(tuple(_cells(board, run, has_times)) for run in board.runs)
-    return Table(f"leaderboard:{board.file}", None, tuple(columns), rows, sentences(_meanings(board)))
+    return Table(f"leaderboard:{board.file}", None, tuple(columns), rows, Said.of_sentences(_meanings(board)))
 
 
 def _cells(board: Board, run: RankedRun, has_times: bool) -> Iterator[Cell]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from krag_eval import EvalSet, EvaluationResult, Run
 from krag_eval.analysis import Comparison
 from krag_eval.evaluation import Diagnosis
-from krag_eval.toolkit import Cell, Column, Section, Table, alternatives_in, clip, format_interval, number_of, show
+from krag_eval.toolkit import Cell, Column, Section, Table, alternatives_in, clip, number_of, show
 from krag_eval_report.notebook_tables import (
     LEFT,
     QUIET,
@@ -139,7 +139,7 @@ def _values(result: EvaluationResult, most: Shown) -> Iterator[str]:
         yield f'<tr><th scope="row" style="{LEFT}">{safe(clip(name, most.letters))}</th>'
         for key, text, _ in zip(keys, cells, cut_offs, strict=False):
             ends = (result.intervals or {}).get(key)
-            interval = f'<br><small style="{QUIET}">{format_interval(ends)}</small>' if ends is not None else ""
+            interval = f'<br><small style="{QUIET}">{Cell.of_interval(ends).text}</small>' if ends is not None else ""
             yield f'<td style="{RIGHT}">{text}{interval}</td>'
         yield f'<td style="{RIGHT}">{next((undefined[key] for key in keys if key in undefined), "")}</td></tr>'
     yield "</tbody></table>"

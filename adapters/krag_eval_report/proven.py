@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval.analysis import ComparisonRow
-from krag_eval.toolkit import BoundedMean, FloatArray, Slice, is_lower_better
+from krag_eval.analysis import ComparisonRow, Slice
+from krag_eval.toolkit import BoundedMean, FloatArray, is_lower_better
 
 # A slice with fewer values says little about itself.
 _LEAST_VALUES = 5

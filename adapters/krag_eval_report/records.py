@@ -11,9 +11,8 @@ from krag_eval.toolkit import CAUSES, Cell, Section, ShortRepr, detail_of
 
 if TYPE_CHECKING:
     from krag_eval import EvalSet, EvaluationResult, Run
-    from krag_eval.analysis import Comparison, Funnel, GateReport
+    from krag_eval.analysis import Comparison, Funnel, GateReport, Slice
     from krag_eval.evaluation import Detail, Diagnosis
-    from krag_eval.toolkit import Slice
 
 
 class Note(str):

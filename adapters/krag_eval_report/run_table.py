@@ -11,11 +11,8 @@ from krag_eval.toolkit import (
     Cell,
     Column,
     ComparedByFields,
-    Pictured,
-    Printed,
-    ShownInNotebooks,
+    Presented,
     Table,
-    Tabular,
     aligned,
     as_key,
     csv_lines,
@@ -42,7 +39,7 @@ Interval = tuple[float, float] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Leaderboard(Printed, Pictured, ShownInNotebooks, Tabular, ComparedByFields):
+class Leaderboard(Presented, ComparedByFields):
     """One row per run, one column per value; the best value of each column is marked. Print it, or export it.
 
     Nothing is marked if the runs were scored by different settings, and where all runs have the same value.

@@ -25,8 +25,7 @@ from krag_eval.toolkit import (
     IntArray,
     Settings,
     cached_property,
-    joined_id,
-    key_name,
+    id_at,
     limit,
     shown,
     to_allow,
@@ -404,18 +403,23 @@ def _joined(name: str, *structs: Any) -> Any:
 
 def _with_ids(structs: Any, key: IdKey | None) -> Any:
     """Return the documents with a field for ids that stand under a path, or have several parts."""
-    name, type_ = key_name(key or OWN_ID), type_under(structs.type, key or OWN_ID)
+    name, type_ = _field_of(key or OWN_ID), type_under(structs.type, key or OWN_ID)
     if type_ is None or structs.type.get_field_index(name) >= 0:
         return structs
     columns = {one: structs.field(one) for one in _names(structs)}
     return _struct_of(columns | {name: _under(structs, key or OWN_ID)}, structs)
 
 
+def _field_of(key: IdKey) -> str:
+    """Return the name of the field for the ids under a key."""
+    return key if isinstance(key, str) else ",".join(key)
+
+
 def _under(structs: Any, key: IdKey) -> Any:
     if isinstance(key, str):
         return pc.struct_field(structs, [key] if structs.type.get_field_index(key) >= 0 else key.split("."))
     rows = zip(*(as_strings(_under(structs, one)).to_pylist() for one in key), strict=True)
-    return pa.array([joined_id([part or None for part in parts]) for parts in rows], pa.large_string())
+    return pa.array([id_at(dict(zip(key, parts, strict=True)), key) for parts in rows], pa.large_string())
 
 
 def type_under(type_: Any, key: IdKey) -> Any:
@@ -549,7 +553,7 @@ class Fields:
     def of(cls, settings: Settings) -> Fields:
         """Return the fields that the settings read."""
         grades = tuple(dict.fromkeys(("grade", settings.grade_key)))
-        id_field = "id" if settings.id_key in (None, OWN_ID) else key_name(settings.id_key or OWN_ID)
+        id_field = "id" if settings.id_key in (None, OWN_ID) else _field_of(settings.id_key or OWN_ID)
         bare = "text" if settings.uses_texts else id_field
         return cls(id_field if settings.uses_ids else None, "text", grades, bare)
 

@@ -472,12 +472,14 @@ class ColumnarScorer:
             state: The state of all queries; `finalize` has to be called with it, not with a copy.
             first_rows: Returns some of the queries, with all fields of their documents. It is called only if needed.
         """
-        if not self._scorer.needs_another_look(state):
-            return
-        batch = first_rows()
-        n_good, _ = next(_failing(self._check, batch, read_query_ids(batch)), (len(batch), None))
-        good = batch.slice(0, n_good)
-        self._scorer.look_again(state, self._read(good, read_query_ids(good)))
+
+        def read() -> ArrowBatch:
+            batch = first_rows()
+            n_good, _ = next(_failing(self._check, batch, read_query_ids(batch)), (len(batch), None))
+            good = batch.slice(0, n_good)
+            return self._read(good, read_query_ids(good))
+
+        self._scorer.look_again(state, read)
 
     def _empty_state(self) -> PartialState:
         groups = GroupCounts(self.by, self._scorer.outcomes) if self.by else None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from krag_eval._utils.errors import InvalidInputError, KragEvalError
+from krag_eval._utils.objects import Printed
+from krag_eval._utils.serialization import Tabular
 from krag_eval._utils.version import __version__
 
 if TYPE_CHECKING:
@@ -89,3 +91,9 @@ class Pictured:
         """
         figure: Figure = load("krag_eval.reports", "plot")(self, kind, **options)
         return figure
+
+
+class Presented(Printed, Pictured, ShownInNotebooks, Tabular):
+    """Base class of results that print as text, have a picture, and are tables in notebooks and other libraries."""
+
+    __slots__ = ()

@@ -19,6 +19,11 @@ class Said(str):
 
     __slots__ = ("arguments", "message")
 
+    @classmethod
+    def of_sentences(cls, texts: Iterable[str]) -> str:
+        """Return sentences as one text, each of which remembers its message."""
+        return _joined(texts, "sentences", "{before} {after}")
+
     def respelled(self, message: str, text: str) -> Said:
         """Return another text that remembers another message with the same arguments."""
         other = Said(text)
@@ -41,11 +46,6 @@ def said(message: str, english: str, /, **arguments: Any) -> Said:
     text = Said(english.format_map(arguments))
     text.message, text.arguments = message, arguments
     return text
-
-
-def sentences(texts: Iterable[str]) -> str:
-    """Return sentences as one text, each of which remembers its message."""
-    return _joined(texts, "sentences", "{before} {after}")
 
 
 def listed(texts: Iterable[str]) -> str:

@@ -167,13 +167,6 @@ class Side:
         """The need of each gold document, also where each is a need of its own."""
         return np.arange(int(self.offsets[-1])) if self.needs is None else self.needs
 
-    def first_alternatives(self, query: int) -> list[int]:
-        """Return for each gold document of a query the place of the first alternative of its need, from 0."""
-        start, stop = self.offsets[query : query + 2].tolist()
-        needs = np.arange(stop - start) if self.needs is None else self.needs[start:stop]
-        first: list[int] = np.searchsorted(needs, needs).tolist()
-        return first
-
     def _set_offsets(self, lists: Sequence[Sequence[object]]) -> None:
         self.offsets: IntArray = np.zeros(len(lists) + 1, dtype=np.int64)
         np.cumsum(np.fromiter(map(len, lists), dtype=np.int64, count=len(lists)), out=self.offsets[1:])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Unpack
 
@@ -29,7 +29,6 @@ from krag_eval.evaluation.results import EvaluationResult, safe_name
 from krag_eval.matching import find_matches
 from krag_eval.matching.column_batch import ColumnBatch, KnownTexts
 from krag_eval.matching.matchability import DocumentCounts, SpellingWatch, unmatchable_of
-from krag_eval.matching.remedies import sample_of
 from krag_eval.matching.settings import MatchingCriteria, ScoringSettings, make_settings
 from krag_eval.metrics.aggregation import Distributions, Outcomes, Summary, Tally, key_of
 from krag_eval.metrics.cut_offs import Ranks, TokenBudget, ranks_within
@@ -245,22 +244,20 @@ class ColumnScorer:
         state.supply.check(self.settings)
         return with_needs(self.signature, has_needs=state.has_needs)
 
-    def needs_another_look(self, state: ColumnState) -> bool:
-        """Return whether gold has no match, so that `look_again` may find out why."""
+    def look_again(self, state: ColumnState, read: Callable[[], ColumnBatch]) -> None:
+        """If gold has no match, tell of ids that are only spelled differently, or keep what would match for a warning.
+
+        Args:
+            state: The state of all queries.
+            read: Returns some of them; it is called only if needed.
+        """
         supply = state.supply
-        return self._is_partly_matched(state) or (not supply.matched and bool(supply.compared))
-
-    def _is_partly_matched(self, state: ColumnState) -> bool:
-        return self.settings.uses_ids and 0 < state.supply.matched < state.supply.sides["actual"].documents
-
-    def look_again(self, state: ColumnState, batch: ColumnBatch) -> None:
-        """Tell of ids that are only spelled differently, or keep what would match for the warning of `result_of`."""
-        if self._is_partly_matched(state):
-            spelling = SpellingWatch()
+        if self.settings.uses_ids and 0 < supply.matched < supply.sides["actual"].documents:
+            batch, spelling = read(), SpellingWatch()
             spelling.add(batch, find_matches(batch))
             spelling.warn(self.settings)
-        else:
-            state.supply.sample = sample_of(batch) or state.supply.sample
+        elif not supply.matched and supply.compared:
+            supply.sample_from(read())
 
 
 def result_of(

@@ -98,7 +98,7 @@ def intervals_of(
     return sample_intervals(samples, confidence, rounds, seed)
 
 
-def add_intervals(
+def with_all_intervals(
     results: Mapping[str, EvaluationResult],
     seed: int,
     cluster: Clusters = None,

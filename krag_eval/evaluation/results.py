@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from krag_eval._utils.checks import one_of
 from krag_eval._utils.errors import InvalidInputError, UnknownMetricError
 from krag_eval._utils.formatting import format_value, number_of, one_line
-from krag_eval._utils.objects import ComparedByFields, Printed, ShortRepr
-from krag_eval._utils.plugins import Pictured, ShownInNotebooks, load
-from krag_eval._utils.serialization import Tabular, data_frame, json_text, plain_fields
+from krag_eval._utils.objects import ComparedByFields, ShortRepr
+from krag_eval._utils.plugins import Presented, load
+from krag_eval._utils.serialization import data_frame, json_text, plain_fields
 from krag_eval.documents.readers import IdKey
 from krag_eval.evaluation.detail import Detail, cut_off_of, describe_misses, largest_cut_off
 from krag_eval.metrics import ALL_METRICS
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EvaluationResult(Printed, Pictured, ShownInNotebooks, Tabular, ComparedByFields):
+class EvaluationResult(Presented, ComparedByFields):
     """The outcome of an evaluation: `result["recall@5"]`, `result["micro_recall@5"]`; a bare name is the macro mean.
 
     Attributes:

@@ -78,7 +78,6 @@ class RetrievalScorer(Scorer):
         asked = [*METRICS, *LEAK_METRICS] if with_leaks and metrics is None else metrics
         super().__init__(k, metrics=asked, **settings)
         self._k, self._with_leaks, self._yield = k, with_leaks, between_steps
-        _, self._table = choose_metrics(asked, self._settings, k)
         self._parts = [*(["level:document"] if at_documents else []), *parts]
         self.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL, self._parts)
         self.front = DOCUMENT_IDS if at_documents else NO_LISTS
@@ -153,7 +152,7 @@ class RetrievalScorer(Scorer):
         """
         judged = judge_batch(gold, rankings, self._settings, rules=self._rules(gold, **rules))
         return measure(
-            judged, self._cut_offs, self._table, queries=queries, query_ids=query_ids, signature_parts=self._parts
+            judged, self._cut_offs, self._metrics, queries=queries, query_ids=query_ids, signature_parts=self._parts
         )
 
     def score_session(self, gold: Sequence[object], row: RunRow, **rules: Any) -> dict[str, float | None]:
@@ -195,7 +194,7 @@ class RetrievalScorer(Scorer):
         sessions, leaks, of_sessions, table = self._judge_sessions(gold, rows, read)
         has_sessions = any(row.is_session for row in rows)
         if not has_sessions:  # the metrics of rankings stand beside those of sessions
-            table = {**_at(self._table, self._cut_offs), **_at(table, of_sessions)}
+            table = {**_at(self._metrics, self._cut_offs), **_at(table, of_sessions)}
             of_sessions = tuple(dict.fromkeys((*self._cut_offs, *of_sessions)))
         return measure(
             replace(judge_batch(gold, rankings, self._settings, rules=read), leaks=leaks),

@@ -114,8 +114,8 @@ class Scorer:
         if bare_ids and self._settings.methods != ("id",):
             raise InvalidInputError("With `bare_ids` only match_method='id' makes sense. Leave `match_method` out.")
         self._bare_ids = bare_ids
-        self._cut_offs, chosen = choose_metrics(metrics, self._settings, k)
-        self._columns = columns_of(chosen, self._cut_offs)
+        self._cut_offs, self._metrics = choose_metrics(metrics, self._settings, k)
+        self._columns = columns_of(self._metrics, self._cut_offs)
         self.keys = tuple(self._columns)
         self.signature = signature_of(self._settings, self._cut_offs, MatchingCriteria.PARTIAL)
         self._tally = Tally.of(self.keys, self._cut_offs)

@@ -164,6 +164,13 @@ class DocumentCounts:
         """Queries among which nothing matches, as `remedies.sample_of` returns them; taken when it is first read."""
         return self._take_sample()
 
+    def sample_from(self, batch: Batch) -> None:
+        """Take the sample from this batch instead, unless no query of it has documents on both sides."""
+        from krag_eval.matching.remedies import sample_of  # as below
+
+        if sample := sample_of(batch):
+            self._unmatched = [sample]
+
     def _take_sample(self) -> list[Row]:
         taken = [one for one in self._unmatched if not isinstance(one, Batch)]
         if len(taken) == len(self._unmatched) <= 1:

@@ -119,6 +119,11 @@ def settle(page: Page) -> None:
     page.evaluate("() => new Promise((done) => setTimeout(() => requestAnimationFrame(() => done(null)), 300))")
 
 
+def follow(page: Page) -> None:
+    """Wait until the page has followed its address: a link within it changes that at once, and says so afterwards."""
+    page.evaluate("() => new Promise((done) => setTimeout(() => requestAnimationFrame(() => done(null))))")
+
+
 def show_controls(page: Page) -> None:
     """Open the panels with all filters and with what the list shows, which a page of a report opens by a button."""
     for name in ("filters", "view"):

@@ -10,8 +10,8 @@ from typing import Any
 
 from rapidfuzz.distance import LCSseq
 
-from krag_eval import normalize
-from krag_eval.toolkit import WordTokenizer, cached_property, group_near_duplicates, size_of
+from krag_eval import TOKENIZERS, normalize
+from krag_eval.toolkit import cached_property, group_near_duplicates, size_of
 from krag_eval_llm.question_generation.chunks import Chunk
 from krag_eval_llm.question_generation.languages import is_in, is_question
 
@@ -133,7 +133,7 @@ LEAST_EVIDENCE = 5
 # From this length on, in letters, a run of words shared by question and chunk is a quotation.
 LEAST_QUOTE = 24
 _QUOTES = " \t\r\n\"'“”„‘’«»‹›「」『』《》…*`"
-_WORDS = WordTokenizer()
+_WORDS = TOKENIZERS["words"]
 
 
 @dataclass(frozen=True, slots=True)

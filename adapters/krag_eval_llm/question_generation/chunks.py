@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from krag_eval import InvalidInputError, as_document
-from krag_eval.toolkit import IdKey, WordTokenizer, errors_at, id_at, normalize_all, refuse
+from krag_eval import TOKENIZERS, InvalidInputError, as_document, normalize
+from krag_eval.toolkit import IdKey, errors_at, id_at, refuse
 
 # Why a document does not count as a chunk at all.
 NOT_READ = ("no text", "the same chunk again")
@@ -88,8 +88,8 @@ def read_chunks(given: object, *, min_words: int, doc_key: IdKey, id_key: IdKey 
             continue
         found[chunk_id] = chunk
     chunks = tuple(found.values())
-    forms = normalize_all([chunk.text for chunk in chunks])
-    times, words, usable = Counter(forms), WordTokenizer(), []
+    forms = [normalize(chunk.text) for chunk in chunks]
+    times, words, usable = Counter(forms), TOKENIZERS["words"], []
     for chunk, form in zip(chunks, forms, strict=True):
         if len(words.tokenize(chunk.text)) < min_words:
             skipped[f"fewer than {min_words} words"] += 1

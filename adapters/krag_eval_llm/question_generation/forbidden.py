@@ -11,12 +11,11 @@ from typing import Any
 from rapidfuzz import fuzz
 from rapidfuzz.distance import LCSseq
 
-from krag_eval import Document, EvalSet, InvalidInputError, Question, as_document
+from krag_eval import TOKENIZERS, Document, EvalSet, InvalidInputError, Question, as_document
 from krag_eval.toolkit import (
     DOC_KEY,
     Argument,
     IdKey,
-    WordTokenizer,
     as_id,
     check_count,
     clip,
@@ -36,7 +35,7 @@ _SENTENCE_ENDS = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 _PIECES = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d]+|\s+|[^\w\s]+|_")
 _YEAR = re.compile(r"(?:19|20)\d\d\D*")
 _LONGEST_SENTENCE = 300
-_WORDS = WordTokenizer()
+_WORDS = TOKENIZERS["words"]
 Made = tuple[Candidate, Mapping[str, Any]]
 
 

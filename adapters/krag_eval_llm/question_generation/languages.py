@@ -8,7 +8,8 @@ import unicodedata
 from collections import Counter
 from importlib import resources
 
-from krag_eval.toolkit import nfkc, refuse
+from krag_eval import normalize
+from krag_eval.toolkit import refuse
 
 _DATA = tomllib.loads((resources.files(__package__) / "languages.toml").read_text(encoding="utf-8"))
 # By name or code: the name for the prompt, and the script. One script may serve several languages.
@@ -31,7 +32,7 @@ def shares_of(text: str) -> dict[str, float]:
     {'Hangul': 0.4, 'Latin': 0.6}
     """
     counts: Counter[str] = Counter()
-    for character, times in Counter(nfkc(text)).items():
+    for character, times in Counter(normalize(text)).items():
         if character.isalpha():
             first = unicodedata.name(character, "?").split()[0].partition("-")[0]
             script = _SCRIPTS.get(first, first.title())

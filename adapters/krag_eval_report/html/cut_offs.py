@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval.toolkit import CAUSES, BoolArray, FloatArray, Ideal, IntArray, ideal_of
+from krag_eval.toolkit import CAUSES, BoolArray, FloatArray, IntArray, ideal_of
 from krag_eval_report.records import Report, ReportedSystem
 
 CAUSE_NUMBERS = {cause: number for number, cause in enumerate(CAUSES)}
@@ -53,14 +53,19 @@ def cut_off_columns(report: Report) -> dict[str, Any] | None:
         "last": last,
         "dividesByK": settings.precision_denominator == "k",
         "gains": gains.tolist(),
-        "systems": [_columns_of(system, ideal, gains) for system, ideal in zip(report.systems, ideals, strict=True)],
+        "systems": [
+            _columns_of(system, ideal.gains, ideal.discounts, gains)
+            for system, ideal in zip(report.systems, ideals, strict=True)
+        ],
     }
 
 
-def _columns_of(system: ReportedSystem, ideal: Ideal, gains: FloatArray) -> dict[str, Any]:
+def _columns_of(
+    system: ReportedSystem, of_gold: FloatArray, discounts: FloatArray, gains: FloatArray
+) -> dict[str, Any]:
     judged = system.detail.judged
     query, rank = judged.relevant_query, judged.relevant_rank
-    number = np.searchsorted(gains, ideal.gains)
+    number = np.searchsorted(gains, of_gold)
     depth = int(judged.n_retrieved.max(initial=0)) + 1
     place = query * depth + rank
     first_edge = np.searchsorted(judged.edge_query * depth + judged.edge_rank, place)
@@ -71,7 +76,7 @@ def _columns_of(system: ReportedSystem, ideal: Ideal, gains: FloatArray) -> dict
         "start": np.searchsorted(query, np.arange(len(judged) + 1)).tolist(),
         "rank": rank.tolist(),
         "credit": np.where(is_credited, number[judged.edge_gold[first_edge]], -1).tolist(),
-        "steps": {str(query): steps for query, steps in judged.dcg_steps(ideal.gains, ideal.discounts).items()},
+        "steps": {str(query): steps for query, steps in judged.dcg_steps(of_gold, discounts).items()},
     }
 
 

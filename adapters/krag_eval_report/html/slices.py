@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krag_eval.analysis import ComparisonRow
-from krag_eval.toolkit import Slice
+from krag_eval.analysis import ComparisonRow, Slice
 from krag_eval_report.cells import worst_first
 from krag_eval_report.html.figures import Figure, count_figure, mean_figure
 from krag_eval_report.records import Report, ReportedSystem

@@ -33,7 +33,7 @@ from krag_eval_report.sections.slices import name_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from krag_eval.toolkit import Slice
+    from krag_eval.analysis import Slice
 
 _MOST_BARS, _MOST_SLICES = 24, 30
 # A bootstrap of more would take seconds, and its interval would be narrower than a marker.

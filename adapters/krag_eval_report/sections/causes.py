@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from krag_eval.analysis import Funnel
+from krag_eval.analysis import Funnel, Slice
 from krag_eval.evaluation import Diagnosis
-from krag_eval.toolkit import CAUSES, Cell, Column, Section, Slice, Table, said, some
+from krag_eval.toolkit import CAUSES, Cell, Column, Section, Table, said, some
 from krag_eval_report.cells import column, door, run_alone
 from krag_eval_report.sections.slices import name_of
 

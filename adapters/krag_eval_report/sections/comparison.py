@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from krag_eval.analysis import Comparison, ComparisonRow, Outcome
-from krag_eval.toolkit import Cell, Column, Said, Section, Table, format_mean, number_of, said, sentences
+from krag_eval.toolkit import Cell, Column, Said, Section, Table, format_mean, number_of, said
 from krag_eval_report.cells import METRIC, SYSTEM, changed, column, worst_first
 
 TONES = {Outcome.BETTER: "good", Outcome.WORSE: "bad", Outcome.SAME: None, Outcome.UNRESOLVED: "quiet"}
@@ -135,7 +135,7 @@ def _table(comparison: Comparison, system: str, number: int) -> Table:
     rows = [row for row in comparison.rows if row.system == system]
     columns = (METRIC, *_COLUMNS, column("verdict", "verdict", is_number=False))
     title = said("against", "{system} against {baseline}", system=system, baseline=comparison.baseline)
-    note = sentences(_notes(comparison, system, rows))
+    note = Said.of_sentences(_notes(comparison, system, rows))
     return Table(f"comparison-{number}", title, columns, tuple(map(cells_of, rows)), note)
 
 

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from krag_eval.analysis import ComparisonRow, Outcome
+from krag_eval.analysis import ComparisonRow, Outcome, Slice
 from krag_eval.toolkit import (
     Cell,
     Column,
     FloatArray,
     MeanState,
     Section,
-    Slice,
     Table,
     decisive_keys,
     format_value,

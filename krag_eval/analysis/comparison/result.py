@@ -7,9 +7,8 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from krag_eval._utils.objects import Printed
-from krag_eval._utils.plugins import Pictured, ShownInNotebooks, load
-from krag_eval._utils.serialization import Tabular, data_frame
+from krag_eval._utils.plugins import Presented, load
+from krag_eval._utils.serialization import data_frame
 from krag_eval.analysis.comparison.rows import Compared, ComparisonRow, Outcome, Transition
 from krag_eval.analysis.comparison.text import describe, describe_transitions, describe_worst, how_tested, of_clusters
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Comparison(Printed, Pictured, ShownInNotebooks, Tabular, Compared):
+class Comparison(Presented, Compared):
     """Systems against a baseline: `comparison["hybrid", "recall@5"]` is a row, its `verdict` the answer in words.
 
     Attributes:

@@ -18,7 +18,9 @@ from krag_eval.datasets import EvalSet, Question, Run
 from krag_eval.datasets.by_query import by_query
 from krag_eval.datasets.evalset import as_evalset
 from krag_eval.datasets.run import as_run
+from krag_eval.documents.readers import IdKey
 from krag_eval.evaluation.detail import Detail, detail_of
+from krag_eval.evaluation.intervals import Clusters, with_all_intervals
 from krag_eval.evaluation.results import EvaluationResult
 from krag_eval.evaluation.runs import evaluate_run
 
@@ -132,33 +134,38 @@ class ScoredSystems(NamedTuple):
     runs: dict[str, Run]
     slices: list[Slice]
 
+    @classmethod
+    def of(
+        cls,
+        evalset: object,
+        systems: Any,
+        *,
+        baseline: str | None,
+        by: object,
+        missing: str,
+        scoring: Mapping[str, Any],
+        progress: bool | ProgressHook | None,
+    ) -> ScoredSystems:
+        """Score one system or several, and check that their numbers compare; see `build_report` for the arguments.
 
-def score_systems(
-    evalset: object,
-    systems: Any,
-    *,
-    baseline: str | None,
-    by: object,
-    missing: str,
-    scoring: Mapping[str, Any],
-    progress: bool | ProgressHook | None,
-) -> ScoredSystems:
-    """Score one system or several, and check that their numbers compare; see `build_report` for the arguments.
+        Raises:
+            InvalidInputError: An argument is invalid, or the systems do not compare.
+        """
+        evalset, systems = results_alone(evalset, systems)
+        given, first = check_systems(systems, baseline, fewest=1)
+        questions = None if evalset is None else as_evalset(evalset)
+        slices = [] if questions is None else slices_of(questions, by)
+        told = reporter(progress, "score", len(given))
+        told(0)
+        scored = sorted(score(questions, given, missing, scoring, told), key=lambda system: system.name != first)
+        check_comparable(questions, scored)
+        told(len(given), is_over=True)
+        runs = {name: system for name, system in given.items() if isinstance(system, Run)}
+        return cls(questions, {system.name: system.result for system in scored}, runs, slices)
 
-    Raises:
-        InvalidInputError: An argument is invalid, or the systems do not compare.
-    """
-    evalset, systems = results_alone(evalset, systems)
-    given, first = check_systems(systems, baseline, fewest=1)
-    questions = None if evalset is None else as_evalset(evalset)
-    slices = [] if questions is None else slices_of(questions, by)
-    told = reporter(progress, "score", len(given))
-    told(0)
-    scored = sorted(score(questions, given, missing, scoring, told), key=lambda system: system.name != first)
-    check_comparable(questions, scored)
-    told(len(given), is_over=True)
-    runs = {name: system for name, system in given.items() if isinstance(system, Run)}
-    return ScoredSystems(questions, {system.name: system.result for system in scored}, runs, slices)
+    def results_with_intervals(self, seed: int, cluster: Clusters, doc_key: IdKey) -> dict[str, EvaluationResult]:
+        """Return the scores with the intervals of `intervals_of`, where they have none yet; all share the draws."""
+        return with_all_intervals(self.results, seed, cluster, self.questions, doc_key)
 
 
 def _scored(name: str, system: Run | EvaluationResult, questions: EvalSet | None, scoring: Mapping[str, Any]) -> System:

@@ -110,8 +110,9 @@ _UNCHECKED = (
 def unchecked(head: bytes) -> str:
     """Return what is said of a Parquet file whose pages have no checksums, by its first 64 bytes; empty if they have.
 
-    The first page follows the four bytes of the signature. Its header, in the compact form of Thrift, has three 32-bit
-    numbers, which are its kind and two sizes, and a fourth if there is a checksum. Encrypted pages do not look so.
+    Only a page itself says so. The first page follows the four bytes of the signature. Its header, in the compact form
+    of Thrift, has three 32-bit numbers, which are its kind and two sizes, and a fourth if there is a checksum.
+    Encrypted pages do not look so.
     """
     numbers = re.match(rb"PAR1(?:\x15[\x80-\xff]*[\x00-\x7f]){3}", head)
     return _UNCHECKED if numbers is not None and head[numbers.end() : numbers.end() + 1] != b"\x15" else ""

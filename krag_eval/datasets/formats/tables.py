@@ -5,12 +5,10 @@ from __future__ import annotations
 import ast
 import contextlib
 import csv
-import io
-import itertools
 import os
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from krag_eval._utils.errors import InvalidInputError, refuse
@@ -190,18 +188,6 @@ def _check_names(place: str, header: Sequence[str]) -> list[str]:
     if twice is not None:
         raise InvalidInputError(f"{place}: two columns are called {twice!r}. Each needs a name of its own.")
     return names
-
-
-def table(names: Sequence[str], rows: Iterable[Mapping[str, str]], delimiter: str) -> Iterator[str]:
-    """Yield the lines of a file with these columns; a row need not have them all."""
-    buffer = io.StringIO()
-    # With this line end a cell with either of its characters is quoted, and a carriage return survives.
-    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\r\n")
-    for record in itertools.chain([list(names)], ([row.get(name, "") for name in names] for row in rows)):
-        writer.writerow(record)
-        yield buffer.getvalue().removesuffix("\r\n") + "\n"
-        buffer.seek(0)
-        buffer.truncate()
 
 
 def guarded(cell: str) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -74,13 +77,19 @@ class Writing:
             InvalidInputError: A cell cannot hold a value.
         """
 
-        def cells(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-            for name, value in row.items():
-                if value is not None:
-                    cell = tables.cell_of(value, f"`{name}` of {name_of(row)}")
-                    yield name, tables.guarded(cell) if guards else cell
+        def cell(row: Mapping[str, Any], name: str) -> str:
+            value = row.get(name)
+            text = "" if value is None else tables.cell_of(value, f"`{name}` of {name_of(row)}")
+            return tables.guarded(text) if guards else text
 
-        return tables.table(names, map(dict, map(cells, rows)), delimiter)
+        buffer = io.StringIO()
+        # With this line end a cell with either of its characters is quoted, and a carriage return survives.
+        writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\r\n")
+        for record in itertools.chain([list(names)], ([cell(row, name) for name in names] for row in rows)):
+            writer.writerow(record)
+            yield buffer.getvalue().removesuffix("\r\n") + "\n"
+            buffer.seek(0)
+            buffer.truncate()
 
     def warn(self) -> None:
         """Warn once about everything that was lost."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from pathlib import Path
@@ -175,6 +176,15 @@ def test_qrels_have_grades_comments_and_any_white_space(tmp_path: Path) -> None:
     expected = ["2 0 d1 3", "2 0 d2 -2", "1 0 d1 0", "1 7 d1 1.5"]
     assert (tmp_path / "x.qrels").read_text().splitlines() == expected
     assert read_evalset(tmp_path / "x.qrels") == read_evalset(path)
+
+
+def test_packed_qrels_are_read_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "x.qrels.gz"
+    path.write_bytes(gzip.compress(b"q1 0 d1 1\nq2 0 d2 2\n"))
+    assert [question.gold[0] for question in read_evalset(path)] == [
+        Document(id="d1", grade=1.0),
+        Document(id="d2", grade=2.0),
+    ]
 
 
 def test_a_run_is_ranked_by_score_in_single_precision_then_by_id_both_descending(tmp_path: Path) -> None:

@@ -94,6 +94,7 @@ def test_labels_that_somebody_wrote_into_the_queue_stay(tmp_path: Path) -> None:
 @pytest.mark.full
 def test_single_keys_label_in_a_dumb_terminal_with_an_ascii_locale(tmp_path: Path) -> None:
     pty = pytest.importorskip("pty", reason="need a system with pseudo-terminals")
+    termios = pytest.importorskip("termios", reason="need a system with pseudo-terminals")
     path = write_rows(tmp_path / "queue.jsonl", SOME)
     master, slave = pty.openpty()
     environment = {**os.environ, "TERM": "dumb", "LANG": "C", "LC_ALL": "C"}
@@ -105,7 +106,8 @@ def test_single_keys_label_in_a_dumb_terminal_with_an_ascii_locale(tmp_path: Pat
             shown = b""
             while until not in shown:
                 shown += os.read(master, 4096)
-            time.sleep(0.2)
+            while termios.tcgetattr(master)[3] & termios.ICANON:  # what was typed before would be thrown away
+                time.sleep(0.01)
             os.write(master, key)
         assert process.wait(60) == 0
     os.close(master)

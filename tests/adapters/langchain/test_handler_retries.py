@@ -229,13 +229,16 @@ def test_a_failure_in_a_run_that_never_ends_is_counted_when_too_many_are_open() 
 @nothing_may_match
 def test_a_failure_followed_by_a_cancellation_is_one_failure() -> None:
     async def ask_and_cancel(handler: RetrievalScoringHandler) -> None:
+        waits = asyncio.Event()
+
         async def wait(_: Any) -> None:
-            await asyncio.sleep(10)
+            waits.set()
+            await asyncio.sleep(60)
 
         wait_long: Any = RunnableLambda(wait)
         slow = BrokenShop().with_fallbacks([wait_long])
         task = asyncio.create_task(slow.ainvoke(ASKED[0], {"callbacks": [handler]}))
-        await asyncio.sleep(0.05)
+        await asyncio.wait_for(waits.wait(), 60)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

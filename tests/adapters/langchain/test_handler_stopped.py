@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import importlib.util
+from contextvars import ContextVar
 from typing import Any, TypedDict
 
 import pytest
@@ -21,10 +22,16 @@ types = pytest.importorskip("langgraph.types")
 memory = pytest.importorskip("langgraph.checkpoint.memory")
 
 
+# What to set once the search that does not answer was asked.
+ASKED: ContextVar[asyncio.Event | None] = ContextVar("ASKED", default=None)
+
+
 class Slow(AsyncShop):
     """Does not answer."""
 
     async def _aget_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        if asked := ASKED.get():
+            asked.set()
         await asyncio.sleep(60)
         return []
 
@@ -52,8 +59,10 @@ async def search(query: str) -> list[Document]:
 
 
 async def cancel_soon(awaitable: Any) -> None:
+    asked = asyncio.Event()
+    ASKED.set(asked)
     task = asyncio.ensure_future(awaitable)
-    await asyncio.sleep(0.05)
+    await asyncio.wait_for(asked.wait(), 60)
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task

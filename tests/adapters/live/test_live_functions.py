@@ -124,9 +124,11 @@ def test_a_question_that_flushes_is_scored_when_its_block_ends() -> None:
 
 
 def test_a_function_that_is_frozen_after_its_answer_is_scored_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on, longest = threading.Event(), 0.2
+
     class Slow(RetrievalSink):
         def on_retrieval_scored(self, retrieval: Any, target: object | None) -> None:
-            time.sleep(0.2)
+            go_on.wait(longest)
 
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "answers")
     scorer = scorer_of(sinks=Slow())
@@ -134,9 +136,11 @@ def test_a_function_that_is_frozen_after_its_answer_is_scored_before_it(monkeypa
         as_sync(scorer, ["opening days"])
     assert (scorer.counters.scored, scorer.session_counters.scored, scorer.n_waiting) == (1, 1, 0)
     monkeypatch.delenv("AWS_LAMBDA_FUNCTION_NAME")
+    longest = 60
     with scorer.question("q1"):
         as_sync(scorer, ["opening days"])
     assert scorer.n_waiting
+    go_on.set()
     scorer.flush()
 
 

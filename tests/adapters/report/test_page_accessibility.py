@@ -12,7 +12,7 @@ import pytest
 from krag_eval import evaluate_ids
 from krag_eval_chunkers import compare_chunkers
 from krag_eval_report import build_report
-from tests.support.browser import findings
+from tests.support.browser import findings, follow
 from tests.support.page_cases import KOREAN, shop, write_page
 from tests.support.view_cases import fill, serving
 
@@ -52,7 +52,7 @@ def test_axe_finds_nothing(browser: Browser, tmp_path: Path, theme: Literal["lig
             page = context.new_page()
             page.goto(address)
             page.evaluate(OPEN_ALL)
-            page.wait_for_timeout(100)
+            follow(page)
             assert findings(page) == [], address
             page.close()
         page = context.new_page()

@@ -11,7 +11,7 @@ from krag_eval import evaluate_ids
 from krag_eval_report import build_report
 from krag_eval_report.cells import door
 from krag_eval_report.html import html_page
-from tests.support.browser import settle, show_controls
+from tests.support.browser import follow, settle, show_controls
 from tests.support.page_cases import ARABIC, CHINESE, KOREAN, RUSSIAN, page_of, shop, write_page
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def test_every_door_of_a_page_leads_somewhere(page: Page, two_runs: str) -> None
     assert len(doors) > 60
     for address in dict.fromkeys(doors):
         page.evaluate("(address) => { location.hash = address; }", address)
-        page.wait_for_timeout(20)
+        follow(page)
         assert page.locator("#krag-in-vain").is_hidden(), page.inner_text("#krag-in-vain")
         assert page.locator("#krag-rows [role=row]").count() or "change=" in address, address
 
@@ -188,7 +188,7 @@ def test_a_section_that_is_linked_to_is_open(page: Page, two_runs: str) -> None:
     page.goto(two_runs + "#details")
     assert page.locator("#table-causes").is_hidden()
     page.click("nav a[href='#causes']")
-    assert page.locator("#table-causes").is_visible()
+    page.locator("#table-causes").wait_for()
     page.goto("about:blank")
     page.goto(two_runs + "#table-counts")
     assert page.locator("#table-counts").is_visible()
@@ -218,6 +218,7 @@ def test_the_keys_search_move_and_open(page: Page, two_runs: str) -> None:
     page.keyboard.press("n")
     assert page.inner_text("#krag-query-id") == "Questions / q-error"  # there is no other one
     page.keyboard.press("Escape")
+    page.locator("#krag-query").wait_for(state="hidden")
     page.keyboard.press("?")
     assert page.locator("#krag-keys-help").is_visible()
     page.keyboard.press("Escape")
@@ -238,6 +239,7 @@ def test_the_same_walk_by_keyboard_alone(page: Page, two_runs: str) -> None:
     assert page.inner_text("#krag-query-id") == f"Questions / {CHINESE}"
     assert "nothing like it was retrieved" in page.inner_text("#krag-query .fates")
     page.keyboard.press("Escape")
+    page.locator("#krag-query").wait_for(state="hidden")
     for _ in range(60):  # with Tab alone, as somebody does who knows no key
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.id") == "krag-list":

@@ -18,6 +18,7 @@ from krag_eval_report import build_report
 from krag_eval_report.html.cut_offs import computed_metrics, cut_off_columns
 from krag_eval_report.html.page import payload
 from krag_eval_report.html.texts import json_in_script
+from tests.support.browser import settle
 from tests.support.page_cases import from_lists, many, page_of, write_page
 
 if TYPE_CHECKING:
@@ -135,13 +136,14 @@ def test_the_slider_moves_the_list_the_means_and_the_open_query(page: Page, tmp_
     assert page.locator("#krag-query .beyond").all_inner_texts()[0].startswith("3")
     assert page.inner_text("#krag-query .cut-off-line") == "Cut-off 2: below does not count"
     page.keyboard.press("Escape")
+    page.locator("#krag-query").wait_for(state="hidden")
     page.locator("#krag-cut-off").fill("3")
     assert row_of(page, "q1")[-1] == "–"
     assert row_of(page, "q2")[-1] == "nothing like it was retrieved"
     page.click("#krag-cut-off-reset")
     assert page.locator("#krag-means-table td").all_inner_texts() == ["0.8333", "0.7778", "0.7500"]
     page.fill("#krag-text", "q1")
-    page.wait_for_timeout(250)
+    settle(page)
     assert page.locator("#krag-means-table td").all_inner_texts() == ["1.0000", "0.3333", "1.0000"]
     assert "Means over 1 listed question" in page.inner_text("#krag-means-of")
 
@@ -156,7 +158,7 @@ def test_what_is_changed_right_after_a_query_was_closed_stays(page: Page, tmp_pa
       slider.value = 1;
       slider.dispatchEvent(new Event("input", { bubbles: true }));
     }""")
-    page.wait_for_timeout(300)
+    settle(page)
     assert page.locator("#krag-query").is_hidden()
     assert page.inner_text("#krag-cut-off-value") == "1"
     assert page.url.endswith("#queries?k=1")

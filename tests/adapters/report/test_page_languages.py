@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from importlib import resources
 from pathlib import Path
@@ -14,7 +15,7 @@ from krag_eval_report import build_report
 from krag_eval_report.html import html_page
 from krag_eval_report.languages import languages
 from tests.support import table_cases
-from tests.support.browser import findings
+from tests.support.browser import findings, follow, settle
 from tests.support.page_cases import page_of, shop, write_page
 
 if TYPE_CHECKING:
@@ -28,9 +29,14 @@ TAB = ".tabs a >> nth=0"
 NAMES = {"recall", "ndcg", "mrr", "hit", "rate", "all", "precision", "map", "doc", "krag", "eval", "ms", "p50", "p95"}
 
 
+@functools.cache
+def written(code: str | None = None) -> str:
+    return html_page(shop(), code)
+
+
 def write(folder: Path, code: str | None = None) -> str:
     path = folder / f"{code}.html"
-    path.write_text(html_page(shop(), code), encoding="utf-8")
+    path.write_text(written(code), encoding="utf-8")
     return path.as_uri()
 
 
@@ -68,7 +74,7 @@ def test_a_page_is_written_in_the_language_that_was_asked_for(browser: Browser, 
 def test_the_switch_changes_everything_in_place_and_the_choice_is_kept(page: Page, tmp_path: Path) -> None:
     page.goto(write_page(tmp_path, table_cases.two_runs()) + "#queries")
     page.fill("#krag-text", "ru-1")
-    page.wait_for_timeout(500)
+    settle(page)
     english = page.locator("#krag-rows").inner_text()
     for code in [*OTHERS, "en"]:
         page.select_option("#krag-language", code)
@@ -81,6 +87,7 @@ def test_the_switch_changes_everything_in_place_and_the_choice_is_kept(page: Pag
     assert page.inner_text(TAB) == FIRST["ko"]
     assert "language=ko" in page.url
     page.goto(page.url.replace("language=ko", "language=zh"))
+    follow(page)
     assert page.inner_text(TAB) == FIRST["zh"]
 
 
@@ -192,14 +199,14 @@ def test_nothing_is_wider_than_a_phone_in_any_language(page: Page, tmp_path: Pat
     page.select_option("#krag-language", code)
     for view in ("overview", "queries", "details"):
         page.goto(page.url.partition("#")[0] + f"#{view}")
-        page.wait_for_timeout(100)
+        follow(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_a_page_without_a_language_is_written_in_english() -> None:
     page = page_of(shop())
     assert '<html lang="en" dir="ltr">' in page
-    assert '<html lang="ko" dir="ltr" data-chosen>' in html_page(shop(), "ko")
+    assert '<html lang="ko" dir="ltr" data-chosen>' in written("ko")
 
 
 # Contrast depends on the theme, and what has a name on the language.
@@ -212,7 +219,7 @@ def test_axe_finds_nothing_in_any_language(browser: Browser, tmp_path: Path, cod
             page = context.new_page()
             page.goto(f"{address}#{view}")
             page.select_option("#krag-language", code, force=True)
-            page.wait_for_timeout(100)
+            follow(page)
             assert findings(page) == [], f"{code} {view}"
             page.close()
     finally:

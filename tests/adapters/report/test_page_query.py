@@ -9,7 +9,7 @@ import pytest
 
 from krag_eval import EvalSet, Run, RunRow
 from krag_eval_report import build_report
-from tests.support.browser import show_controls
+from tests.support.browser import follow, settle, show_controls
 from tests.support.marks import nothing_may_match
 from tests.support.page_cases import (
     ARABIC,
@@ -115,6 +115,7 @@ def test_the_words_of_a_gold_text_that_its_match_has_are_marked(page: Page, one_
     page.goto(one_run + f"#q={RUSSIAN}")
     assert marks(card(page, "Gold", 1)) == ["Доставка", "стоит", "300", "рублей"]
     page.goto(one_run + f"#q={CHINESE}")
+    follow(page)
     assert marks(card(page, "Gold", 1)) == ["退货"]
 
 
@@ -123,6 +124,7 @@ def test_texts_from_right_to_left_run_from_right_to_left(page: Page, one_run: st
     for place in (".question", ".card .text"):
         assert page.locator(f"#krag-query {place}").first.evaluate("e => getComputedStyle(e).direction") == "rtl", place
     page.goto(one_run + f"#q={RUSSIAN}")
+    follow(page)
     assert page.locator("#krag-query .question").evaluate("e => getComputedStyle(e).direction") == "ltr"
 
 
@@ -134,6 +136,7 @@ def test_both_rankings_say_what_moved(page: Page, two_runs: str) -> None:
     }
     assert moved == {"first": ["→ rank 4", "→ rank 1", "✗ gone"], "second": ["↑ up 1", "✦ new", "↓ down 3"]}
     page.goto(two_runs + f"#q={CHINESE}")
+    follow(page)
     assert column(page, "second").locator(".moved").inner_text().split() == ["=", "stays"]
 
 
@@ -193,6 +196,7 @@ def test_the_address_opens_a_query_and_the_way_back_closes_it(page: Page, two_ru
     page.locator("#krag-query").wait_for(state="hidden")
     assert page.url == two_runs + "#queries?sort=place"
     page.go_forward()
+    page.locator("#krag-query").wait_for()
     assert page.inner_text("#krag-query-id") == f"Questions / {CHINESE}"
     page.click("#krag-close")
     page.locator("#krag-query").wait_for(state="hidden")
@@ -211,6 +215,7 @@ def test_the_address_opens_a_query_and_the_way_back_closes_it(page: Page, two_ru
     assert page.url.endswith("#queries")
     for unknown in ("#q=unknown", "#q=%E0%A4%A", "#n=0", "#n=7", "#n=x"):
         page.goto(two_runs + unknown)
+        follow(page)
         assert page.locator("#krag-query").is_hidden(), unknown
         assert page.inner_text("#krag-in-vain").startswith(
             "The address asks for what this report does not have: question"
@@ -237,7 +242,7 @@ def test_of_several_systems_any_two_stand_side_by_side(page: Page, tmp_path: Pat
     show_controls(page)
     page.select_option("#krag-one", label="b")
     page.select_option("#krag-other", label="c")
-    page.wait_for_timeout(200)
+    settle(page)
     page.click("#krag-rows [role=row]")
     heads = page.locator("#krag-query .column > h3").all_inner_texts()
     assert [head.split()[:2] for head in heads] == [["Gold", "1"], ["b", "1"], ["c", "2"]]
@@ -268,7 +273,7 @@ def test_metadata_of_documents_and_questions_can_be_seen_and_searched(page: Page
     assert page.locator("#krag-query > .about summary").inner_text() == "source: 보고서.pdf; owner: Ann"
     for text, n in (("faq.md", 1), ("ann 보고서", 1), ("bob", 0)):
         page.goto(address + f"#queries?text={text}")
-        page.wait_for_timeout(200)
+        settle(page)
         assert page.locator("#krag-rows [role=row]").count() == n, text
 
 
@@ -350,6 +355,7 @@ def test_print_shows_the_open_query_alone(page: Page, two_runs: str) -> None:
     assert page.locator("#krag-query .actions").is_hidden()
     page.emulate_media(media="screen")
     page.keyboard.press("Escape")
+    page.locator("#krag-query").wait_for(state="hidden")
     page.emulate_media(media="print")
     assert page.locator("#overview").is_visible()
     assert page.locator("#krag-query").is_hidden()
@@ -397,6 +403,7 @@ def test_a_forbidden_document_is_shown_as_such_and_above_the_verdict(page: Page,
     assert lines(card(page, "run", 2)) == [f"✕ forbidden {reason}"]
     page.keyboard.press("Escape")
     page.click(".tabs a[href='#overview']")
+    page.locator("html[data-view=overview]").wait_for()
     top = "(name) => document.querySelector(name).getBoundingClientRect().top"
     assert page.evaluate(top, ".banner") < page.evaluate(top, ".verdict")
     banner = page.inner_text(".banner")

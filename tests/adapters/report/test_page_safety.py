@@ -17,7 +17,7 @@ from krag_eval import read_evalset
 from krag_eval_report.html import html_page
 from krag_eval_report.html.page import policy
 from krag_eval_report.html.texts import json_in_script, printable
-from tests.support.browser import show_controls, watched_page
+from tests.support.browser import follow, settle, show_controls, watched_page
 from tests.support.hostile_names import ATTACKS, RUN
 from tests.support.page_cases import hostile, page_of, shop, write_page
 
@@ -57,7 +57,7 @@ def test_no_attack_runs_in_a_browser_and_each_is_shown_as_it_is(browser: Browser
         assert page.locator("#krag-rows [role=row]").count() == 3
         show_controls(page)
         page.select_option("#krag-order", "place")
-        page.wait_for_timeout(200)
+        settle(page)
         for query in (1, 3):
             page.click(f"#krag-row-{query - 1}")
             page.wait_for_selector("#krag-query[open]")
@@ -68,7 +68,7 @@ def test_no_attack_runs_in_a_browser_and_each_is_shown_as_it_is(browser: Browser
             page.keyboard.press("Escape")
             page.locator("#krag-query").wait_for(state="hidden")
         page.fill("#krag-text", "onerror")
-        page.wait_for_timeout(200)
+        settle(page)
         assert page.locator("#krag-rows [role=row]").count() == 3
         assert page.evaluate("typeof window.attacked") == "undefined"
         assert page.evaluate("Object.prototype.toString.call({}.polluted)") == "[object Undefined]"
@@ -96,20 +96,20 @@ def test_no_attack_runs_in_search_chips_rows_and_downloads(browser: Browser, tmp
         page.goto(f"{address}#queries?{urlencode(asked, errors='replace')}")
         for attack in ATTACKS.values():
             page.fill("#krag-text", attack)
-            page.wait_for_timeout(150)
+            settle(page)
             encoded = urlencode(dict.fromkeys(("text", *WRITTEN), attack), quote_via=quote, errors="replace")
             page.evaluate("(address) => { location.hash = address; }", f"#queries?{encoded}")
-            page.wait_for_timeout(30)
+            follow(page)
             assert page.locator("#krag-in-vain").is_visible()
         page.evaluate("location.hash = '#queries?sort=place'")
-        page.wait_for_timeout(300)
+        settle(page)
         assert page.locator("#krag-rows [role=row]").count() == 3
         page.locator(".toggle").first.click()
         assert "gold text 0 <script>" in page.locator(".row-open").evaluate("e => e.textContent")
         page.click("#krag-filters-toggle")
         page.click(".runs summary >> nth=0")
         page.locator("#krag-found input").first.check()
-        page.wait_for_timeout(300)
+        settle(page)
         assert evil[:20] in page.inner_text("#krag-chips .used")
         page.click("[data-chip=all]")
         for button, name in (("save-set", "questions.jsonl"), ("save-table", "questions.csv")):

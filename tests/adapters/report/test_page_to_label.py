@@ -197,10 +197,11 @@ def test_the_pace_is_that_of_the_middle_label_without_pauses(browser: Browser, f
         page.clock.install(time=0)
         page.goto(f"{served.address}label/queue.jsonl")
         page.wait_for_selector("#krag-pair[data-place]")
-        for seconds in (12, 12, 900, 12, 12, 13):
+        page.clock.pause_at(1000)  # however long this machine takes for a label; the first one comes after a pause
+        for seconds in (12, 12, 12, 900, 12, 12, 13):
             page.clock.run_for(1000 * seconds)
             press(page, "1")
-        assert re.fullmatch(r"7 of 60, about (300|290) an hour", page.locator("#krag-progress").inner_text())
+        assert page.locator("#krag-progress").inner_text() == "8 of 60, about 300 an hour"
         page.context.close()
 
 
@@ -234,9 +235,14 @@ def test_a_label_by_keyboard_takes_little_beyond_the_persons_time(browser: Brows
     rows = [row for _, row in read_checked(folder / "queue.jsonl")]
     with serving(folder) as served:
         page = opened(browser, served.address, "anna")
-        start = time.monotonic()
-        label(page, rows, "anna", N)
-        seconds = (time.monotonic() - start) / N
+        page.clock.install(time=0)
+        page.clock.pause_at(1000)
+        seconds = list[float]()
+        for _ in range(N):
+            start = time.monotonic()
+            label(page, rows, "anna", 1)
+            seconds.append(time.monotonic() - start)
         assert page.locator("#krag-progress").inner_text() == "60 of 60"  # a script has no pace
         page.context.close()
-    assert seconds < 0.6, f"{1000 * seconds:.0f} ms per label"  # 5 % of 12 seconds; far less on an idle machine
+    quick = sorted(seconds)[N // 10]  # what it takes where nothing else keeps the machine busy
+    assert quick < 0.3, f"{1000 * quick:.0f} ms per label"  # 2.5 % of 12 seconds
