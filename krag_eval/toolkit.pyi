@@ -20,7 +20,6 @@ from ._utils.errors import refuse as refuse
 from ._utils.errors import refuse_raised as refuse_raised
 from ._utils.errors import show as show
 from ._utils.errors import warn as warn
-from ._utils.errors import with_name as with_name
 from ._utils.files.io import is_file as is_file
 from ._utils.files.io import is_standard as is_standard
 from ._utils.files.io import lock as lock
@@ -124,7 +123,6 @@ from .documents.stores import hits_in as hits_in
 from .documents.text import forms_of as forms_of
 from .documents.tokenizers import PIECES as PIECES
 from .documents.tokenizers import Tokenizer as Tokenizer
-from .documents.tokenizers import tokenize_all as tokenize_all
 from .evaluation.causes import CAUSES as CAUSES
 from .evaluation.choices import CHOICES_OF as CHOICES_OF
 from .evaluation.columnar import ColumnScorer as ColumnScorer

@@ -8,7 +8,6 @@ import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -38,6 +37,7 @@ from krag_eval.toolkit import (
     CorpusTexts,
     OptionalRunOptions,
     Printed,
+    ScoredSystems,
     Section,
     Table,
     aligned,
@@ -58,7 +58,6 @@ from krag_eval.toolkit import (
     refuse,
     refuse_raised,
     show,
-    with_name,
 )
 from krag_eval_chunkers.cutting import cut, parameters_of
 from krag_eval_chunkers.local import LOCAL, build_retriever
@@ -382,8 +381,10 @@ def compare_chunkers(
             seconds=seconds,
             cut_questions=tuple(_cut_questions(spans, one.chunks)),
         )
-    score = partial(evaluate_run, evalset, k=cut_offs, **scoring)
-    results = {name: with_name(name, partial(score, run)) for name, run in runs.items()}
+    scored = ScoredSystems.of(
+        evalset, runs, baseline=None, by=(), missing="refuse", scoring={"k": cut_offs, **scoring}, progress=None
+    )
+    results = scored.results
     first = baseline or max(results, key=lambda name: sum(results[name][f"span_recall@{at}"] or 0 for at in cut_offs))
     comparison, as_good = None, dict[int, tuple[str, ...]]()
     if len(results) > 1:

@@ -13,16 +13,16 @@ from functools import partial
 from numbers import Integral
 from typing import Any
 
-from krag_eval import TOKENIZERS, Document, InvalidInputError, as_document
+from krag_eval import Document, InvalidInputError, as_document
 from krag_eval.toolkit import (
     DOC_KEY,
     OFFSETS,
     PIECES,
+    count_tokens_of,
     describe_type,
     did_you_mean,
     refuse_raised,
     show,
-    tokenize_all,
 )
 
 
@@ -195,7 +195,7 @@ def _by_size(unit: str, size: int, overlap: int, text: str) -> list[tuple[int, i
     pieces = [found.span() for found in PIECES.finditer(text)]
     texts = [text[start:end] for start, end in pieces]
     different = list(dict.fromkeys(texts))
-    n_words = dict(zip(different, map(len, tokenize_all(TOKENIZERS["words"], different)), strict=True))
+    n_words = dict(zip(different, count_tokens_of(different, None).tolist(), strict=True))
     before = [0, *itertools.accumulate(map(n_words.__getitem__, texts))]
     places, first = [], 0
     while first < len(pieces):

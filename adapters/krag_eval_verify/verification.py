@@ -6,7 +6,6 @@ import importlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -167,10 +166,9 @@ def verify(
         **settings,
     )
     key = id_key or (doc_key if level == "document" else None)
-    read = partial(Side, **make_settings(match_method="id", id_key=key, grade_key=grade_key, id_map=id_map).reading)
-    given = _TrecInput(
-        questions, read("actual", questions.gold(level, doc_key)), read("predicted", run.rankings(questions))
-    )
+    how = make_settings(match_method="id", id_key=key, grade_key=grade_key, id_map=id_map).reading
+    gold, retrieved = Side("actual", questions.gold(level, doc_key), **how), run.rankings(questions)
+    given = _TrecInput(questions, gold, Side("predicted", retrieved, **how))
     if not given.qrels:
         raise InvalidInputError("No question has a gold document, so there is nothing to compare. Give another set.")
     measures = {

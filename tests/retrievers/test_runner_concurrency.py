@@ -132,7 +132,7 @@ def test_latency_is_measured_around_the_call_alone() -> None:
     run = run_retriever(many(100), slow, k=1, concurrency=2)
     seconds = [row.seconds or 0.0 for row in run.rows.values()]
     assert min(seconds) >= 0.02
-    assert max(seconds) < 1  # the last one waited that long for a slot
+    assert sorted(seconds)[50] < 0.25  # the middle one waited for half a second for a slot, the last one for a second
     assert run.latency == Latency.of(seconds)
     assert run.latency is not None
     assert run.latency.n == 100

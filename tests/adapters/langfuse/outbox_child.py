@@ -14,7 +14,7 @@ from typing import Any
 
 from langfuse import Langfuse
 
-from krag_eval_langfuse import LangfuseScoreHandler, outbox
+from krag_eval_langfuse import LangfuseScoreHandler, outbox_delivery
 from krag_eval_langfuse.delivery import post
 from tests.adapters.langfuse.runs import TRACES, run
 
@@ -30,16 +30,16 @@ def post_and_die(*given: Any) -> Any:
 
 
 def main(url: str, path: str, what: str, death: str = "") -> None:
-    outbox.FIRST_WAIT, outbox.LONGEST_WAIT = 0.01, 0.05
+    outbox_delivery.FIRST_WAIT, outbox_delivery.LONGEST_WAIT = 0.01, 0.05
     if death:
-        setattr(outbox, "post", post_and_die)  # noqa: B010 - it belongs to another module for the type checker
+        setattr(outbox_delivery, "post", post_and_die)  # noqa: B010 - it belongs to another module for the type checker
     client = Langfuse(public_key="pk-lf-child", secret_key="sk-lf-canary-of-the-child", base_url=url)
     handler = LangfuseScoreHandler(client, trace_ids=TRACES, timestamp=DAY, delivery="outbox", outbox=path)
     if what != "go-on":
         run(handler)
     evaluated.set()
     if what == "leave":  # without a word of farewell
-        outbox.AT_EXIT_SECONDS = 0.2
+        outbox_delivery.AT_EXIT_SECONDS = 0.2
         return
     handler.close(60)
 

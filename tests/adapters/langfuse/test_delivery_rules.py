@@ -378,7 +378,7 @@ def test_wire_where_no_thread_can_be_started_flush_waits_for_those_of_the_client
     def refuse(*_: object) -> None:
         raise RuntimeError("can't create new thread at interpreter shutdown")
 
-    monkeypatch.setattr("krag_eval_langfuse.delivery.threads.start_thread", refuse)
+    monkeypatch.setattr("krag_eval_langfuse.delivery.start_thread", refuse)
     try:
         assert handler.flush(0.3 if is_down else 30) is not is_down
         assert bool(server.scores) is not is_down

@@ -15,7 +15,8 @@ import pytest
 from langfuse import Langfuse
 
 from krag_eval import InvalidInputError, KragEvalWarning
-from krag_eval_langfuse import LangfuseDeliveryError, LangfuseScoreHandler, outbox, resend_outbox
+from krag_eval_langfuse import LangfuseDeliveryError, LangfuseScoreHandler, outbox_delivery, resend_outbox
+from krag_eval_langfuse.score_file import ScoreFile
 from tests.adapters.langfuse.conftest import MakeClient
 from tests.adapters.langfuse.faulty_server import BUSY, Fault, FaultyLangfuse
 from tests.adapters.langfuse.runs import N_SCORES, TRACES, assert_complete, run
@@ -147,7 +148,7 @@ def test_wire_a_score_that_the_server_cannot_digest_does_not_hold_up_the_others(
     assert handler.flush(60)
     assert (handler.sent, handler.failed) == (N_SCORES - 4, 4)
     handler.close()
-    assert [row.reason[:8] for row in outbox.ScoreFile(path).refused()] == ["HTTP 500"] * 4
+    assert [row.reason[:8] for row in ScoreFile(path).refused()] == ["HTTP 500"] * 4
 
 
 def test_wire_what_is_refused_is_raised_when_the_handler_is_closed(
@@ -202,7 +203,7 @@ def test_wire_handlers_of_one_process_share_a_file_and_a_forgotten_one_still_del
     assert resend_outbox(path, client).ok
     del handler
     gc.collect()
-    assert path.resolve() not in outbox._OPEN
+    assert path.resolve() not in outbox_delivery._OPEN
     assert list(path.parent.iterdir()) == [path]
 
 
