@@ -176,6 +176,7 @@ def test_the_queue_tends_to_begin_with_what_shrinks_the_interval_most() -> None:
     assert sum(row["probability"] for row in plan_labels(runs, judge=judge, n=50)) < 50
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("settings", SETTINGS[:2])
 def test_as_many_labels_as_planned_make_the_interval_as_wide_as_asked(settings: dict[str, Any]) -> None:
     runs, judge, people = population()

@@ -154,6 +154,7 @@ def test_a_streamed_result_has_the_picture_of_its_means() -> None:
     assert streamed.plot().axes
 
 
+@pytest.mark.full
 def test_any_name_is_drawn(recwarn: pytest.WarningsRecorder) -> None:
     runs = {name: result(number) for number, name in enumerate(HOSTILE)}
     cost = {name: number + 1.0 for number, name in enumerate(HOSTILE)}
