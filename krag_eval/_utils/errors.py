@@ -302,10 +302,10 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 def show(value: object, longest: int = 60) -> str:
     """Return the beginning of the `repr` of a value, for a message; of an object of some class, the class."""
-    if isinstance(value, str):
-        return escape_controls(repr(clip(value, longest)))
     if isinstance(value, _SHOWN):
         with contextlib.suppress(Exception):  # whatever a foreign `__repr__` raises; of a huge integer a ValueError
+            if isinstance(value, str):
+                return escape_controls(repr(clip(value, longest)))
             return repr(value)[:longest]
     return describe_type(value)
 

@@ -292,7 +292,7 @@ def test_the_environment_is_searched_for_credentials_once_a_page_not_once_a_docu
         read.append("environment")
         return str
 
-    monkeypatch.setattr("krag_eval_report.html.page.default_redactor", redactor)
+    monkeypatch.setattr("krag_eval_report.html.page.Redactor", redactor)
     documents = [[{"id": f"d{i}", "text": f"text {i}", "metadata": {"page": i}} for i in range(50)]]
     text = page_of(from_lists([["text 1"]], documents, match_method="text"))
     assert "page: 49" in text

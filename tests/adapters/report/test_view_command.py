@@ -84,7 +84,7 @@ def test_a_run_is_scored_on_request_and_again_only_when_it_changes(
         return build_report(*given)
 
     monkeypatch.setattr(view, "build_report", build)
-    monkeypatch.setattr("krag_eval_report.html.page.figures_of", lambda report: [])
+    monkeypatch.setattr("krag_eval_report.html.page.figures_of", lambda report, speaker: [])
     pages = [served.ask("run?run=first.jsonl&set=set.jsonl") for _ in range(2)]
     assert [page.status for page in pages] == [200, 200]
     assert "<title>first on set</title>" in pages[0].text

@@ -41,7 +41,7 @@ def refuse(report: Report) -> Iterator[str]:
 def test_the_ending_or_the_format_decides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, given: str | None, begins: str
 ) -> None:
-    monkeypatch.setattr("krag_eval_report.html.page.figures_of", lambda report: [])  # drawing takes a second
+    monkeypatch.setattr("krag_eval_report.html.page.figures_of", lambda report, speaker: [])  # drawing takes a second
     path = write_report(cases.two_runs(), tmp_path / name, format=given)
     assert path == tmp_path / name
     assert path.read_text(encoding="utf-8").startswith(begins)
