@@ -33,8 +33,12 @@ def clean(text: str) -> str:
     >>> clean(f"bm25{chr(10)}  words{chr(7)}")
     'bm25 words�'
     """
-    shown = (
+    return " ".join(visible(text).split()) or NAMELESS
+
+
+def visible(text: str) -> str:
+    """Return the text without line breaks, control characters and lone surrogates."""
+    return "".join(
         " " if c.isspace() else "\ufffd" if unicodedata.category(c) in {"Cc", "Cs", "Cn"} else c
         for c in text.translate(_DIRECTION)
     )
-    return " ".join("".join(shown).split()) or NAMELESS

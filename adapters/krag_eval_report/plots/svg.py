@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 from krag_eval.toolkit import Said
 from krag_eval_report.plots.fonts import without_glyph_warnings
-from krag_eval_report.plots.style import INK, clean, style
+from krag_eval_report.plots.style import INK, clean, style, visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,10 +40,10 @@ class _English:
     """English, in a file that knows no other language."""
 
     def in_element(self, text: str) -> tuple[str, dict[str, str]]:
-        return text, {}
+        return visible(text), {}
 
     def in_attribute(self, name: str, text: str) -> dict[str, str]:
-        return {name: text}
+        return {name: visible(text)}
 
 
 @dataclass(frozen=True, slots=True)
