@@ -116,7 +116,7 @@ def boards(folder: Path) -> Boards:
 @pytest.fixture(scope="module")
 def said_texts(tmp_path_factory: pytest.TempPathFactory) -> list[Said]:
     every = [text for report in reports().values() for text in texts_of([sections_of(report), overview_of(report)])]
-    for name in ("two runs", "shop", "stages", "decided"):
+    for name in ("two runs", "stages"):
         every += texts_of([matrix_of(reports()[name], system) for system in reports()[name].systems])
         every += texts_of_plots(reports()[name])
     every += texts_of(sections_of_boards(boards(tmp_path_factory.mktemp("boards"))))

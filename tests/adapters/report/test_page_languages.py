@@ -206,7 +206,7 @@ def test_nothing_is_wider_than_a_phone_in_any_language(page: Page, tmp_path: Pat
 def test_a_page_without_a_language_is_written_in_english() -> None:
     page = page_of(shop())
     assert '<html lang="en" dir="ltr">' in page
-    assert '<html lang="ko" dir="ltr" data-chosen>' in written("ko")
+    assert '<html lang="ko" dir="ltr" data-chosen>' in page_of(shop(), "ko")
 
 
 # Contrast depends on the theme, and what has a name on the language.
@@ -235,7 +235,7 @@ def test_a_fifth_language_is_one_file(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setattr("krag_eval_report.languages._FOLDER", tmp_path)
     languages.cache_clear()
     try:
-        page = html_page(shop(), "fr")
+        page = page_of(shop(), "fr")
         assert '<html lang="fr" dir="ltr" data-chosen>' in page
         assert ">Résumé</span>" in page
         assert '"fr":["ltr",' in page
