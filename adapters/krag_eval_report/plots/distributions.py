@@ -354,7 +354,7 @@ def write_counts(axes: Axes, sizes: Sequence[int], start: Sequence[int], colour:
 
 STAGE_COLOURS = (RUNS[2], RUNS[4])
 LOSS_COLOURS = {"not_in_corpus": RUNS[5], "not_retrieved": RUNS[1], "below_k": RUNS[3]}
-_LEFT, _BAND, _BEND, _LEAST = 2.6, 1.7, 0.4, 0.34  # inches
+_LEFT, _BAND, _BEND, _LEAST, _FOOT = 2.6, 1.7, 0.4, 0.34, 0.36  # inches; the caption stands in the foot
 
 
 def plot_stages(report: Report) -> Figure:
@@ -374,10 +374,11 @@ def draw_stages(report: Report) -> Drawing | None:
         return None
     funnels = [one for one in report.funnels if one.n_needs]
     heights = [0.75 + sum(_height(n / one.n_needs) for _, n in losses[one.name]) for one in funnels]
-    with drawing(sum(heights)) as figure:
+    height = sum(heights) + _FOOT
+    with drawing(height) as figure:
         figure.set_layout_engine("none")
         axes = figure.add_axes((0, 0, 1, 1))
-        axes.set(xlim=(0, WIDTH), ylim=(sum(heights), 0))
+        axes.set(xlim=(0, WIDTH), ylim=(height, 0))
         axes.set_axis_off()
         for place, one in enumerate(funnels):
             _draw_funnel(axes, one, losses[one.name], sum(heights[:place]), is_named=len(funnels) > 1)
