@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -91,6 +92,31 @@ _NAMES = {
 NAMES = {name: (module, name) for module, names in _NAMES.items() for name in names.split()}
 """By the name that `krag_eval` had: the module, and the name there."""
 NAMES |= {"Departure": NAMES["Alert"], "examine": NAMES["audit_labels"]}
+
+_OF_ROOMS = {
+    "krag_eval.datasets": (
+        "as_evalset evalset_from_rows evalset_to_rows read_corpus read_evalset read_run stream_pairs write_evalset"
+        " write_run DOC_KEY LEVELS Finding ReanchorReport ValidationReport reanchor"
+    ),
+    "krag_eval.retrievers": "aevaluate_retriever evaluate_retriever evaluate_retrievers",
+}
+_CONSTANTS = {name: ("krag_eval.datasets.question", name) for name in ("DOC_KEY", "LEVELS")}
+
+
+def with_old_names(room: str, load: Callable[[str], object]) -> Callable[[str], object]:
+    """Return the `__getattr__` of a room that gives its records, and what it gave before there were only these."""
+    old = _OF_ROOMS[room].split()
+
+    def get(name: str) -> object:
+        if name not in old:
+            return load(name)
+        module, new = (_CONSTANTS | NAMES).get(name, ("krag_eval", name))
+        said = f"`{room}.{name}` is now `{module}.{new}`. Import it from there."
+        warnings.warn(said, DeprecationWarning, stacklevel=2)
+        moved: object = getattr(import_module(module), new)
+        return moved
+
+    return get
 
 
 def new_place(name: str) -> str | None:

@@ -85,6 +85,22 @@ def test_a_name_that_moved_still_works_and_says_where_it_is(old: str, module: st
     assert old not in dir(krag_eval)
 
 
+@pytest.mark.parametrize(
+    ("room", "name", "new"),
+    [
+        ("datasets", "read_evalset", "krag_eval"),
+        ("datasets", "write_run", "krag_eval"),
+        ("datasets", "DOC_KEY", "krag_eval.datasets.question"),
+        ("datasets", "reanchor", "krag_eval_labels"),
+        ("retrievers", "evaluate_retriever", "krag_eval"),
+    ],
+)
+def test_a_room_still_gives_what_is_no_record_and_says_where_it_is(room: str, name: str, new: str) -> None:
+    with pytest.warns(DeprecationWarning, match=rf"`krag_eval\.{room}\.{name}` is now `{new}\.{name}`"):
+        found = getattr(importlib.import_module(f"krag_eval.{room}"), name)
+    assert found is getattr(importlib.import_module(new), name)
+
+
 @pytest.mark.parametrize(("old", "new"), MODULES.items())
 def test_a_module_that_moved_is_still_found_and_says_where_it_is(old: str, new: str) -> None:
     with warnings.catch_warnings(action="ignore"):

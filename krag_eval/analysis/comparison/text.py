@@ -112,7 +112,7 @@ def _system(comparison: Compared, system: str) -> Iterator[str]:
 
 
 def _table(labels: Sequence[str], rows: Sequence[ComparisonRow]) -> Iterator[str]:
-    cells = [_NUMBERS.values(), *([row.texts[name] for name in _NUMBERS] for row in rows)]
+    cells = [_NUMBERS.values(), *([texts[name] for name in _NUMBERS] for texts in (row.texts for row in rows))]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     room = WIDTH - sum(widths) - len(_GAP) * (len(widths) + 1)
     lines = [(shorten(label, room), *texts) for label, texts in zip(("", *labels), cells, strict=True)]
