@@ -20,6 +20,7 @@ from ._utils.errors import refuse as refuse
 from ._utils.errors import refuse_raised as refuse_raised
 from ._utils.errors import show as show
 from ._utils.errors import warn as warn
+from ._utils.files.io import DASH as DASH
 from ._utils.files.io import is_file as is_file
 from ._utils.files.io import is_standard as is_standard
 from ._utils.files.io import lock as lock
@@ -62,6 +63,7 @@ from ._utils.objects import cached_property as cached_property
 from ._utils.plugins import Presented as Presented
 from ._utils.plugins import ShownInNotebooks as ShownInNotebooks
 from ._utils.plugins import load as load
+from ._utils.plugins import offered as offered
 from ._utils.progress import reporter as reporter
 from ._utils.redaction import as_cause as as_cause
 from ._utils.redaction import describe_error as describe_error

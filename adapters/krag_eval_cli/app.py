@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 
 from krag_eval import KragEvalError, __version__
-from krag_eval.toolkit import did_you_mean, escape_controls, load
+from krag_eval.toolkit import did_you_mean, escape_controls, load, offered
 from krag_eval_cli.completion import COMPLETION, completion_options
 from krag_eval_cli.help import Command, Group, printing_option
 
@@ -61,7 +61,7 @@ class Program(Group):
 
     def list_commands(self, _: Any) -> list[str]:
         """Return the names, ours first."""
-        return [*COMMANDS, *_beside()]
+        return [*COMMANDS, *offered(BESIDE)]
 
     def get_command(self, _: Any, cmd_name: str) -> click.Command | None:
         """Return a command, imported; None if there is no such one."""
@@ -87,15 +87,7 @@ class Program(Group):
 
 
 def _is_known(name: str) -> bool:
-    return name in COMMANDS or name in _beside()
-
-
-def _beside() -> list[str]:
-    """Return the names of the commands that packages beside the core and others bring, ours last."""
-    from importlib.metadata import entry_points  # takes longer than a module of this package
-
-    found = sorted(entry_points(group=BESIDE), key=lambda one: one.value.startswith("krag_eval"))
-    return list(dict.fromkeys(one.name for one in found))
+    return name in COMMANDS or name in offered(BESIDE)
 
 
 def made(name: str, function: Callable[..., None]) -> click.Command:

@@ -15,6 +15,7 @@ from typing import Any
 
 from krag_eval import Document, EvalSet, InvalidInputError, Run, RunProgress, read_corpus, read_evalset, read_run
 from krag_eval.toolkit import (
+    DASH,
     Format,
     Source,
     cached_property,
@@ -26,7 +27,7 @@ from krag_eval.toolkit import (
 )
 from krag_eval_cli import typed
 from krag_eval_cli.options import values_of
-from krag_eval_cli.streams import DASH, streams_as_files
+from krag_eval_cli.streams import streams_as_files
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from krag_eval import InvalidInputError, KragEvalWarning, RunProgress
 from krag_eval.toolkit import (
+    DASH,
     aligned,
     escape_controls,
     load,
@@ -27,7 +28,6 @@ from krag_eval.toolkit import (
     write_atomically,
 )
 from krag_eval_cli.files import check_free
-from krag_eval_cli.streams import DASH
 from krag_eval_cli.typed import as_typed
 
 if TYPE_CHECKING:

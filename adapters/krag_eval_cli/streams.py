@@ -14,7 +14,6 @@ from typing import Any
 
 from krag_eval.toolkit import escape_controls, standard_streams
 
-DASH = "-"  # what the command line calls both
 _CI = ("GITHUB_ACTIONS", "GITLAB_CI", "TF_BUILD", "TEAMCITY_VERSION")  # where a pipe may be the log, read for commands
 
 

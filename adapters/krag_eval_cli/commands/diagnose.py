@@ -9,6 +9,7 @@ from krag_eval import EvaluationResult, InvalidInputError
 from krag_eval import diagnose as diagnose_result
 from krag_eval.evaluation import Diagnosis
 from krag_eval.toolkit import (
+    DASH,
     csv_lines,
     format_value,
     load,
@@ -20,7 +21,6 @@ from krag_eval_cli.commands.evaluate import score_each
 from krag_eval_cli.files import RunFileOptions, check_free, names_of, read_runs
 from krag_eval_cli.options import RunScoringOptions, parse_cut_offs
 from krag_eval_cli.output import console, json_lines, notes, print_section, put_json
-from krag_eval_cli.streams import DASH
 
 
 def diagnose(
